@@ -1,0 +1,42 @@
+// Route
+// -----
+// What a worker offers the ledger for one send: where it would go, the bound that is priced and
+// sent, and the timings. It is stored with the attempt, so a later supervisor needs no guess.
+
+import type { Usage } from './observation.js';
+
+/** Timings are data: they are admitted, stored and seen in the history. All in milliseconds. */
+export interface RouteTimings {
+  /** The longest that one send may wait for its answer. */
+  readonly dispatchLimitMs: number;
+  readonly heartbeatMs: number;
+  /** How long an admitted attempt may wait for its send; after it the fence refuses. */
+  readonly dispatchBeforeMs: number;
+  readonly questionFirstMs: number;
+  readonly questionMaxMs: number;
+}
+
+export const DEFAULT_TIMINGS: RouteTimings = {
+  dispatchLimitMs: 600_000,
+  heartbeatMs: 15_000,
+  dispatchBeforeMs: 600_000,
+  questionFirstMs: 2_000,
+  questionMaxMs: 3_600_000,
+};
+
+export interface RouteOffer {
+  readonly route: string;
+  readonly provider: string;
+  /** The bound by billable dimension. What is priced here is what is sent. */
+  readonly bound: Usage;
+  readonly paidAttemptsPerSend: number;
+  readonly timings: RouteTimings;
+}
+
+/** The routes an operation may use, in order; the first one is the route that was asked for. */
+export interface Chain {
+  readonly routes: readonly RouteOffer[];
+  readonly fallbackWhileUnknown: 'wait' | 'allow';
+  /** How often the same route may be tried again after a proof that nothing was sent. */
+  readonly sameRouteAttempts: number;
+}
