@@ -35,7 +35,11 @@ export type Decision =
   | { readonly action: 'duplicate' }
   | { readonly action: 'note_after_end' };
 
-const unknown = (reason: UnknownReason): Decision => ({ action: 'retain', phase: 'unknown', reason });
+const unknown = (reason: UnknownReason): Decision => ({
+  action: 'retain',
+  phase: 'unknown',
+  reason,
+});
 
 /**
  * `pricedAmount` is the charge in the smallest unit: the provider's own amount, or the usage priced
@@ -114,7 +118,9 @@ function decideAfterEnd(
 }
 
 function showsWork(usage: Usage | undefined): boolean {
-  return Object.entries(usage ?? {}).some(([dimension, count]) => dimension !== 'request' && count > 0);
+  return Object.entries(usage ?? {}).some(
+    ([dimension, count]) => dimension !== 'request' && count > 0,
+  );
 }
 
 export function overrunOf(charged: Amount, held: Amount): Amount {

@@ -31,7 +31,8 @@ export function isUnit(value: unknown): value is Unit {
 /** Throws RangeError below zero and above 2^63 - 1. */
 export function amount(value: bigint): Amount {
   if (value < 0n) throw new RangeError(`amount must not be negative, got ${value}`);
-  if (value > AMOUNT_MAX) throw new RangeError(`amount must not exceed ${AMOUNT_MAX}, got ${value}`);
+  if (value > AMOUNT_MAX)
+    throw new RangeError(`amount must not exceed ${AMOUNT_MAX}, got ${value}`);
   return value as Amount;
 }
 
@@ -40,7 +41,9 @@ export function parseAmount(text: string, unit: Unit): Amount {
   const [, whole, fraction = ''] = AMOUNT_TEXT.exec(text) ?? [];
   const scale = SCALES[unit];
   if (whole === undefined) {
-    throw new RangeError(`not an amount in ${unit}: "${text}"; write digits, such as 40${scale > 0 ? ' or 0.25' : ''}`);
+    throw new RangeError(
+      `not an amount in ${unit}: "${text}"; write digits, such as 40${scale > 0 ? ' or 0.25' : ''}`,
+    );
   }
   if (fraction.length > scale) {
     throw new RangeError(

@@ -36,14 +36,7 @@ export type UnknownReason = (typeof UNKNOWN_REASONS)[number];
 export type Proof = 'no_connection' | 'documented_rejection' | 'fenced_absence';
 
 export type EvidenceSource =
-  | 'response'
-  | 'lookup'
-  | 'webhook'
-  | 'import'
-  | 'invoice'
-  | 'operator'
-  | 'fence'
-  | 'transport';
+  'response' | 'lookup' | 'webhook' | 'import' | 'invoice' | 'operator' | 'fence' | 'transport';
 
 /** Source and reference that justify a change. `digest` is that of the raw answer, never its text. */
 export interface Evidence {

@@ -47,9 +47,7 @@ export function worstCaseRoundedUp(
   rates: readonly Rate[],
   paidAttemptsPerSend: number,
 ): Cost {
-  const open = rates.find(
-    (rate) => rate.rateAmount > 0n && !Object.hasOwn(bound, rate.dimension),
-  );
+  const open = rates.find((rate) => rate.rateAmount > 0n && !Object.hasOwn(bound, rate.dimension));
   if (open !== undefined) return { status: 'unbounded', dimension: open.dimension };
   const cost = costRoundedUp(bound, rates);
   if (cost.status !== 'priced') return cost;

@@ -28,6 +28,8 @@ export interface ProviderCapabilities {
   readonly cancel: Claim<'none'>;
   readonly replayIsDeduplicated: Claim<boolean>;
   readonly chargeEvidence: Claim<readonly ('in_response' | 'on_lookup')[]>;
+  /** Statuses that, as the first answer and in the provider's own error form, prove `documented_rejection`. */
+  readonly rejections: Claim<readonly number[]>;
   /** Who prices: the provider states an amount, or our price book prices its usage. */
   readonly pricedBy: 'provider' | 'price_book';
 }
