@@ -27,6 +27,8 @@ export const DEFAULT_TIMINGS: RouteTimings = {
 export interface RouteOffer {
   readonly route: string;
   readonly provider: string;
+  /** The provider's own name of the model. */
+  readonly model: string;
   /** The bound by billable dimension. What is priced here is what is sent. */
   readonly bound: Usage;
   readonly paidAttemptsPerSend: number;
@@ -38,5 +40,20 @@ export interface Chain {
   readonly routes: readonly RouteOffer[];
   readonly fallbackWhileUnknown: 'wait' | 'allow';
   /** How often the same route may be tried again after a proof that nothing was sent. */
+  readonly sameRouteAttempts: number;
+}
+
+/** A route as it is configured: what a worker knows of it before anybody asks. */
+export interface RouteSettings {
+  readonly route: string;
+  readonly provider: string;
+  readonly model: string;
+  /** The largest `maxTokens` that a caller may ask for. */
+  readonly maxTokensMax: number;
+  readonly paidAttemptsPerSend: number;
+  readonly timings: RouteTimings;
+  /** Routes to go on to, in order, when this one proves that nothing was charged. */
+  readonly fallbacks: readonly string[];
+  readonly fallbackWhileUnknown: 'wait' | 'allow';
   readonly sameRouteAttempts: number;
 }

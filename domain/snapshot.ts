@@ -45,6 +45,7 @@ export interface OperationSnapshot {
   readonly executionStatus: ExecutionStatus;
   /** Digest of the answer's text in the body store. */
   readonly answerRef: string | null;
+  readonly budgetIds: readonly string[];
   readonly chain: Chain;
   /** Why no further route may be tried now; null when one may. */
   readonly fallbackProblem: string | null;

@@ -60,6 +60,7 @@ const AttemptRow = z.object({
 export const OfferRow = z.object({
   route: z.string(),
   provider: z.string(),
+  model: z.string(),
   bound: z.record(z.string(), z.number()),
   paidAttemptsPerSend: z.number().int(),
   timings: Timings,
@@ -75,6 +76,7 @@ const SnapshotRow = z.object({
   cancel: z.enum(CANCEL_STATES),
   executionStatus: z.enum(EXECUTION_STATUSES),
   answerRef: z.string().nullable(),
+  budgetIds: z.array(z.string()),
   chain: z.object({
     routes: z.array(OfferRow),
     fallbackWhileUnknown: z.enum(['wait', 'allow']),

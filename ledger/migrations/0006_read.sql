@@ -118,6 +118,9 @@ language sql volatile security definer set search_path = ledger, pg_temp as $$
     'operationKey', operation.operation_key, 'accountId', operation.account_id, 'operationId', operation.operation_id,
     'kind', operation.kind, 'state', operation.state, 'outcome', operation.outcome, 'cancel', operation.cancel,
     'executionStatus', operation.execution_status, 'answerRef', operation.answer_digest,
+    'budgetIds', (select coalesce(jsonb_agg(distinct period.budget_id), '[]')
+                  from ledger.hold join ledger.budget_period period using (budget_period_id)
+                  where hold.operation_key = operation.operation_key),
     'chain', operation.chain, 'fallbackProblem', ledger.next_problem(operation),
     'attempts', (
       select jsonb_agg(jsonb_build_object(

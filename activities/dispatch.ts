@@ -1,0 +1,216 @@
+// Dispatch
+// --------
+// One send of one attempt: the fence, the request, the record. The fence decides who may send, not
+// a retry setting: a reset, a pause, a second supervisor run this beside the first.
+//
+// Invariants:
+//   A1. No byte leaves without the fence, nor after its time, which is counted from before the
+//       fence statement left on a clock that runs through suspension.
+//   A2. Once bytes may have left, the record is repeated without limit; nothing is sent again.
+//   A3. A Temporal cancel, a lost heartbeat or a terminated workflow does not end the waiting.
+
+import { randomUUID } from 'node:crypto';
+import { uptime } from 'node:os';
+import { Context } from '@temporalio/activity';
+import { HoldfastError } from '../domain/failure.js';
+import { encodeObservation, type ObservationJson } from '../domain/observation.js';
+import type { OperationSnapshot } from '../domain/snapshot.js';
+import { digestOf } from '../ledger/bodies.js';
+import { type FenceAnswer, giveUp, takeFence } from '../ledger/fence.js';
+import { recordObservation, type ObservationRecord } from '../ledger/record.js';
+import type { Dispatched, ProviderPort } from '../providers/port.js';
+import type { DispatchActivities, DispatchInput, DispatchResult } from './contract.js';
+import type { ActivityDependencies } from './dependencies.js';
+import { logState } from './log-state.js';
+import { toApplicationFailure } from './to-application-failure.js';
+
+const SEND_WINDOW_S = 5;
+const RECORD_PAUSE_MS = 250;
+
+export function createDispatchActivities(dependencies: ActivityDependencies): DispatchActivities {
+  return {
+    async dispatch(input) {
+      const stopHeartbeat = startHeartbeat(input.heartbeatMs);
+      try {
+        return await dispatch(dependencies, input);
+      } catch (error) {
+        throw toApplicationFailure(error);
+      } finally {
+        stopHeartbeat();
+      }
+    },
+  };
+}
+
+async function dispatch(
+  dependencies: ActivityDependencies,
+  input: DispatchInput,
+): Promise<DispatchResult> {
+  const claim = randomUUID();
+  // Read before the statement leaves, so that it can only be too early, never too late.
+  const sendUntil = uptime() + SEND_WINDOW_S;
+  let fence: FenceAnswer;
+  try {
+    fence = await takeFence(dependencies.ledger, { ...input, claim, ask: input.askId });
+  } catch (error) {
+    if (error instanceof HoldfastError && error.code === 'LEDGER_UNAVAILABLE') {
+      return { kind: 'unavailable', claim };
+    }
+    throw error;
+  }
+  switch (fence.status) {
+    case 'ledger_untrusted':
+      return { kind: 'untrusted' };
+    case 'taken_by_other':
+    case 'refused': {
+      if (fence.snapshot === undefined) {
+        throw new HoldfastError(
+          'LEDGER_UNTRUSTED',
+          `attempt ${input.attemptNo} of ${input.operationKey} is missing`,
+        );
+      }
+      return { kind: 'recorded', snapshot: fence.snapshot };
+    }
+    case 'taken':
+    case 'own':
+      return send(dependencies, { input, claim, fence, maySend: () => uptime() < sendUntil });
+  }
+}
+
+interface Send {
+  readonly input: DispatchInput;
+  readonly claim: string;
+  readonly fence: Extract<FenceAnswer, { status: 'taken' | 'own' }>;
+  readonly maySend: () => boolean;
+}
+
+async function send(dependencies: ActivityDependencies, sending: Send): Promise<DispatchResult> {
+  const { input, claim, fence } = sending;
+  const provider = dependencies.providers.get(fence.offer.provider);
+  const attempt = { operationKey: input.operationKey, attemptNo: input.attemptNo, claim };
+  if (provider === undefined || fence.requestText === null || !sending.maySend()) {
+    return giveBack(dependencies, attempt);
+  }
+  const dispatched = await askProvider(provider, { ...sending, requestText: fence.requestText });
+  if (dispatched.kind === 'late') return giveBack(dependencies, attempt);
+
+  const observation = encodeObservation(dispatched.observation);
+  const next = nextOffer(input, observation);
+  const record: ObservationRecord = {
+    ...attempt,
+    via: 'dispatch',
+    observation,
+    ask: input.askId,
+    ...(next !== undefined && { next }),
+    ...(dispatched.answer !== undefined && {
+      answer: { digest: digestOf(dispatched.answer.text), text: dispatched.answer.text },
+    }),
+  };
+  const snapshot = await untilRecorded(() => recordObservation(dependencies.ledger, record));
+  if (snapshot === undefined) {
+    return { kind: 'handed_over', record: { ...attempt, askId: input.askId, observation } };
+  }
+  logState(dependencies.logger, snapshot);
+  return { kind: 'recorded', snapshot };
+}
+
+async function askProvider(
+  provider: ProviderPort,
+  sending: Send & { readonly requestText: string },
+): Promise<Dispatched> {
+  const { fence } = sending;
+  const ending = new AbortController();
+  const limit = setTimeout(() => {
+    ending.abort();
+  }, fence.offer.timings.dispatchLimitMs);
+  const shutdown = onWorkerShutdown(() => {
+    ending.abort();
+  });
+  try {
+    return await provider.dispatch(
+      {
+        idempotencyKey: fence.attemptKey,
+        model: fence.offer.model,
+        requestText: sending.requestText,
+        bound: fence.offer.bound,
+        unit: fence.unit,
+        maySend: sending.maySend,
+      },
+      ending.signal,
+    );
+  } finally {
+    clearTimeout(limit);
+    shutdown();
+  }
+}
+
+/** Where to go on to: after a proof that nothing was sent the same route, else the next one. */
+function nextOffer(input: DispatchInput, observation: ObservationJson): DispatchInput['nextRoute'] {
+  if (observation.kind !== 'not_accepted') return undefined;
+  return observation.proof === 'no_connection'
+    ? (input.sameRoute ?? input.nextRoute)
+    : input.nextRoute;
+}
+
+/** A sender that sent no byte gives the attempt up, under its claim. */
+async function giveBack(
+  { ledger, logger }: ActivityDependencies,
+  attempt: { readonly operationKey: string; readonly attemptNo: number; readonly claim: string },
+): Promise<DispatchResult> {
+  const snapshot = await untilRecorded(() => giveUp(ledger, attempt));
+  if (snapshot === undefined) return { kind: 'unavailable', claim: attempt.claim };
+  logState(logger, snapshot);
+  return { kind: 'recorded', snapshot };
+}
+
+/** Repeats a ledger step until it is answered; undefined when the worker must stop first. */
+async function untilRecorded(
+  step: () => Promise<{ status: string; snapshot?: OperationSnapshot | null | undefined }>,
+): Promise<OperationSnapshot | undefined> {
+  const stop = { isWanted: false };
+  const off = onWorkerShutdown(() => {
+    stop.isWanted = true;
+  });
+  try {
+    for (;;) {
+      try {
+        const answer = await step();
+        if (answer.snapshot !== undefined && answer.snapshot !== null) return answer.snapshot;
+      } catch (error) {
+        if (!(error instanceof HoldfastError && error.retryable)) throw error;
+      }
+      if (stop.isWanted) return undefined;
+      await new Promise((resolve) => setTimeout(resolve, RECORD_PAUSE_MS));
+    }
+  } finally {
+    off();
+  }
+}
+
+/** Calls back when this worker must stop; a Temporal cancel of any other kind is not heard. */
+function onWorkerShutdown(callback: () => void): () => void {
+  const context = Context.current();
+  const { cancellationSignal } = context;
+  const listener = (): void => {
+    if (context.cancellationDetails?.workerShutdown === true) callback();
+  };
+  if (cancellationSignal.aborted) listener();
+  cancellationSignal.addEventListener('abort', listener);
+  return () => {
+    cancellationSignal.removeEventListener('abort', listener);
+  };
+}
+
+function startHeartbeat(heartbeatMs: number): () => void {
+  const context = Context.current();
+  context.heartbeat();
+  const timer = setInterval(
+    () => {
+      context.heartbeat();
+    },
+    Math.max(50, Math.floor(heartbeatMs / 3)),
+  );
+  return () => {
+    clearInterval(timer);
+  };
+}

@@ -1,0 +1,161 @@
+// Steps
+// -----
+// The activities as a supervisor uses them, with the one reason for each limit.
+
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  isCancellation,
+  proxyActivities,
+  proxyLocalActivities,
+  sleep,
+} from '@temporalio/workflow';
+import type {
+  DispatchActivities,
+  DispatchInput,
+  LedgerActivities,
+  NotKnownYet,
+  ReconcileActivities,
+} from '../activities/contract.js';
+import type { OperationSnapshot } from '../domain/snapshot.js';
+import { DISPATCH_QUEUE, LEDGER_QUEUE, RECONCILE_QUEUE } from './task-queues.js';
+
+/** What the steps need to know of the supervision, and may change. */
+interface Woken {
+  readonly input: { readonly accountId: string };
+  readonly operationId: string;
+  readonly wakeCount: number;
+}
+
+// Idempotent, one at a time, and bounded by its own 5 s: local, because each Temporal transition
+// costs more than the whole ledger.
+export const { placeHold } = proxyLocalActivities<LedgerActivities>({
+  startToCloseTimeout: '15 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '10 seconds' },
+  cancellationType: ActivityCancellationType.ABANDON,
+});
+
+// After the fence a step is repeated without limit: the ledger must hear it.
+export const ledger = proxyActivities<LedgerActivities>({
+  taskQueue: LEDGER_QUEUE,
+  startToCloseTimeout: '15 seconds',
+  retry: { initialInterval: '1 second', backoffCoefficient: 1.5, maximumInterval: '10 seconds' },
+  cancellationType: ActivityCancellationType.ABANDON,
+});
+
+const UNTRUSTED_PAUSE = '10 seconds';
+const SEGMENT_WAIT_MS = 30_000;
+
+export type Sent =
+  | { readonly kind: 'recorded'; readonly snapshot: OperationSnapshot }
+  | { readonly kind: 'unavailable'; readonly claim: string };
+
+/**
+ * One send. Its activity has one attempt, but the fence is what counts. Ended without an outcome, it
+ * says nothing about the send: the ledger is read, and what was on its way is unknown.
+ */
+export async function dispatchOnce(supervision: Woken, input: DispatchInput): Promise<Sent> {
+  const { dispatch } = proxyActivities<DispatchActivities>({
+    taskQueue: DISPATCH_QUEUE,
+    // The provider's limit is a timer inside the activity; recording may wait for the ledger.
+    startToCloseTimeout: '7 days',
+    heartbeatTimeout: input.heartbeatMs,
+    retry: { maximumAttempts: 1 },
+    cancellationType: ActivityCancellationType.ABANDON,
+  });
+  try {
+    const result = await dispatch(input);
+    switch (result.kind) {
+      case 'recorded':
+      case 'unavailable':
+        return result;
+      case 'handed_over':
+        return { kind: 'recorded', snapshot: await ledger.recordHandedOver(result.record) };
+      case 'untrusted':
+        await sleep(UNTRUSTED_PAUSE);
+        return { kind: 'recorded', snapshot: await ledger.readOperation(refOf(supervision)) };
+    }
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    const detail = `the sender ended without an outcome: ${error.cause?.message ?? error.message}`;
+    return {
+      kind: 'recorded',
+      snapshot: await ledger.markUnknown({ operationKey: input.operationKey, detail }),
+    };
+  }
+}
+
+function refOf(supervision: Woken): { accountId: string; operationId: string } {
+  return { accountId: supervision.input.accountId, operationId: supervision.operationId };
+}
+
+// The retry policy is the waiting: a retry adds no history, and the delay comes from the activity.
+// It ends after ten minutes, to look at the history's length and at what is shown.
+const { ask } = proxyActivities<ReconcileActivities>({
+  taskQueue: RECONCILE_QUEUE,
+  startToCloseTimeout: '30 seconds',
+  scheduleToCloseTimeout: '10 minutes',
+  cancellationType: ActivityCancellationType.TRY_CANCEL,
+  retry: { initialInterval: '1 second', backoffCoefficient: 1.5, maximumInterval: '1 minute' },
+});
+
+type Asked =
+  | { readonly kind: 'news'; readonly snapshot: OperationSnapshot }
+  | { readonly kind: 'woken' }
+  | { readonly kind: 'segment'; readonly waitMs: number };
+
+/** Asks until the ledger learns something new, or until somebody wakes the supervisor. */
+export async function askUntilNews(
+  supervision: Woken,
+  snapshot: OperationSnapshot,
+): Promise<OperationSnapshot> {
+  const handled = supervision.wakeCount;
+  const isWoken = (): boolean => supervision.wakeCount > handled;
+  const asked = await askOnce(supervision, snapshot.state, isWoken);
+  switch (asked.kind) {
+    case 'news':
+      return asked.snapshot;
+    case 'segment':
+      // The delay was longer than what was left of the segment: it is waited out here.
+      await condition(isWoken, asked.waitMs);
+      return ledger.readOperation(refOf(supervision));
+    case 'woken':
+      return ledger.readOperation(refOf(supervision));
+  }
+}
+
+async function askOnce(
+  supervision: Woken,
+  knownState: string,
+  isWoken: () => boolean,
+): Promise<Asked> {
+  const scope = new CancellationScope();
+  try {
+    return await scope.run(() => {
+      const answer = ask({ ...refOf(supervision), knownState }).then(
+        (snapshot): Asked => ({ kind: 'news', snapshot }),
+        segmentEnd,
+      );
+      const wake = condition(isWoken).then((): Asked => ({ kind: 'woken' }));
+      // Rejected when the scope ends, after the race is over.
+      wake.catch(() => undefined);
+      return Promise.race([answer, wake]);
+    });
+  } finally {
+    scope.cancel();
+  }
+}
+
+function segmentEnd(error: unknown): Asked {
+  if (isCancellation(error)) return { kind: 'woken' };
+  if (!(error instanceof ActivityFailure)) throw error;
+  const { cause } = error;
+  if (cause instanceof ApplicationFailure && cause.type === 'CHARGE_NOT_KNOWN_YET') {
+    const [details] = (cause.details ?? []) as [NotKnownYet?];
+    return { kind: 'segment', waitMs: details?.nextDelayMs ?? SEGMENT_WAIT_MS };
+  }
+  return { kind: 'segment', waitMs: SEGMENT_WAIT_MS };
+}
