@@ -39,6 +39,8 @@ export interface StartPostgresOptions {
   port?: number | undefined;
   /** In the form of PATH, and by default this process's PATH. */
   searchPath?: string | undefined;
+  /** Where the data may stand when the server's account cannot enter the state folder. */
+  fallbackRoots?: readonly string[] | undefined;
 }
 
 export interface PostgresServer {

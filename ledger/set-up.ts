@@ -22,8 +22,15 @@ export interface SetUpOptions {
   readonly isTest?: boolean;
 }
 
-/** Answers the names of the migrations that were applied now. */
+/** Migrates, gives the ledger its identity, and answers the migrations that were applied now. */
 export async function setUpLedger(options: SetUpOptions): Promise<string[]> {
+  const applied = await migrateLedger(options);
+  await identifyLedger(options.adminUrl, options.isTest ?? false);
+  return applied;
+}
+
+/** Schema and roles without an identity: for a database that others are copied from. */
+export async function migrateLedger(options: SetUpOptions): Promise<string[]> {
   await createDatabase(options.adminUrl);
   const client = new pg.Client({ connectionString: options.adminUrl });
   await client.connect();
@@ -40,7 +47,6 @@ export async function setUpLedger(options: SetUpOptions): Promise<string[]> {
       singleTransaction: true,
       log: () => undefined,
     });
-    await client.query('select ledger.set_up($1)', [options.isTest ?? false]);
     await createRole(client, options.role);
     return applied.map((migration) => migration.name);
   } finally {

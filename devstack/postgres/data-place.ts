@@ -27,7 +27,7 @@ export interface DataPlace {
 export interface DataPlaceRequest {
   stateDir: string;
   /** Where a folder may stand instead; the system's cache and temporary directories by default. */
-  fallbackRoots?: readonly string[];
+  fallbackRoots?: readonly string[] | undefined;
   onProgress: (line: string) => void;
 }
 

@@ -1,0 +1,60 @@
+// The simulator over HTTP: what it is told to do, and what it says really happened.
+
+export interface TrueRequest {
+  readonly key: string | null;
+  readonly outcome: string;
+  readonly charged: string;
+}
+
+export interface Truth {
+  readonly requests: readonly TrueRequest[];
+  readonly totals: {
+    readonly received: number;
+    readonly accepted: number;
+    readonly charged: string;
+  };
+}
+
+export interface BehaviourRule {
+  readonly match?: Readonly<Record<string, unknown>>;
+  readonly times?: number;
+  readonly do: Readonly<Record<string, unknown>>;
+}
+
+export interface ProviderControl {
+  readonly url: string;
+  truth(): Promise<Truth>;
+  behave(rule: BehaviourRule): Promise<void>;
+  /** Lets everything that was held back go: answers, charges, lookups. */
+  releaseAll(): Promise<void>;
+  /** The sum of what was charged under keys that begin with `prefix`. */
+  chargedUnder(prefix: string): Promise<bigint>;
+  /** How many requests arrived under keys that begin with `prefix`. */
+  receivedUnder(prefix: string): Promise<number>;
+}
+
+export function createProviderControl(url: string): ProviderControl {
+  const truth = async (): Promise<Truth> => (await (await fetch(`${url}/truth`)).json()) as Truth;
+  const under = async (prefix: string): Promise<TrueRequest[]> =>
+    (await truth()).requests.filter((request) => request.key?.startsWith(prefix) === true);
+  const control = async (path: string, body: object): Promise<void> => {
+    const response = await fetch(`${url}/control/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok)
+      throw new Error(`the provider refused /control/${path}: ${await response.text()}`);
+    await response.arrayBuffer();
+  };
+  return {
+    url,
+    truth,
+    behave: (rule) => control('behaviours', rule),
+    releaseAll: () => control('release', { all: true }),
+    async chargedUnder(prefix) {
+      return (await under(prefix)).reduce((sum, request) => sum + BigInt(request.charged), 0n);
+    },
+    receivedUnder: async (prefix) => (await under(prefix)).length,
+  };
+}

@@ -1,0 +1,17 @@
+/**
+ * Asks `look` until it answers something, and throws with `sentence` after `limitMs`. It never
+ * sleeps for a fixed time where it can wait for a state.
+ */
+export async function waitUntil<T>(
+  sentence: string,
+  look: () => Promise<T | undefined>,
+  limitMs = 20_000,
+): Promise<T> {
+  const until = performance.now() + limitMs;
+  for (;;) {
+    const seen = await look();
+    if (seen !== undefined) return seen;
+    if (performance.now() > until) throw new Error(`waited ${limitMs} ms in vain: ${sentence}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

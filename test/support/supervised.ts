@@ -1,0 +1,137 @@
+// A worker in this process, the simulator in another, and a ledger of its own: what a flow test
+// needs to start supervised calls.
+
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import pino from 'pino';
+import { inject } from 'vitest';
+import type { LlmCallResult } from '../../domain/call-result.js';
+import type { RouteSettings, RouteTimings } from '../../domain/route.js';
+import { amount } from '../../domain/money.js';
+import { createAccount, createBudget, setPrice } from '../../ledger/administer.js';
+import { createMeteredProvider } from '../../providers/metered/metered-provider.js';
+import {
+  createProviderControl,
+  type ProviderControl,
+} from '../../scenario-runner/provider-control.js';
+import { createSimulator } from '../../simulator/create-simulator.js';
+import { type RunningWorker, startWorker } from '../../worker/worker.js';
+import { createTestLedger, type TestLedger } from './ledger-database.js';
+
+export const SHORT_TIMINGS: RouteTimings = {
+  dispatchLimitMs: 800,
+  heartbeatMs: 1_000,
+  dispatchBeforeMs: 60_000,
+  questionFirstMs: 150,
+  questionMaxMs: 1_000,
+};
+
+export interface Supervised {
+  readonly books: TestLedger;
+  readonly temporal: Client;
+  readonly provider: ProviderControl;
+  readonly namespace: string;
+  /** Starts a call with nothing but Temporal's own client. */
+  start(operationId: string, input?: object): Promise<WorkflowHandle<() => Promise<LlmCallResult>>>;
+  close(): Promise<void>;
+}
+
+export interface SupervisedOptions {
+  readonly label: string;
+  readonly limit?: bigint;
+  readonly routes?: Partial<RouteSettings>;
+}
+
+export async function superviseFor(options: SupervisedOptions): Promise<Supervised> {
+  const books = await createTestLedger(options.label);
+  const simulator = createSimulator({
+    truthFile: join(mkdtempSync(join(tmpdir(), 'truth-')), 'truth.jsonl'),
+  });
+  const { url } = await simulator.listen();
+  const { ledger } = books;
+  const account = `acme-${process.pid}-${Date.now()}`;
+  await createAccount(ledger, { accountId: account });
+  await createBudget(ledger, {
+    budgetId: 'team-a',
+    unit: 'credit',
+    limitAmount: amount(options.limit ?? 100n),
+    scopes: [{ kind: 'account', value: account }],
+  });
+  for (const [route, rate] of [
+    ['fake-priced', 1n],
+    ['fake-fallback', 2n],
+  ] as const) {
+    await setPrice(ledger, {
+      route,
+      unit: 'credit',
+      rates: [
+        { dimension: 'request', rateAmount: amount(0n), perCount: 1n },
+        { dimension: 'input_tokens', rateAmount: amount(0n), perCount: 1n },
+        { dimension: 'output_tokens', rateAmount: amount(rate), perCount: 1n },
+      ],
+    });
+  }
+  const route = (name: string, fallbacks: string[]): [string, RouteSettings] => [
+    name,
+    {
+      route: name,
+      provider: 'metered',
+      model: name,
+      maxTokensMax: 1_000,
+      paidAttemptsPerSend: 1,
+      timings: SHORT_TIMINGS,
+      fallbacks,
+      fallbackWhileUnknown: 'wait',
+      sameRouteAttempts: 1,
+      ...options.routes,
+    },
+  ];
+  const provider = createMeteredProvider({
+    name: 'metered',
+    baseUrl: url,
+    apiKey: 'simulator',
+  });
+  const temporalOptions = { address: inject('temporalAddress') };
+  const worker: RunningWorker = await startWorker({
+    temporal: temporalOptions,
+    namespace: 'default',
+    shutdownGraceMs: 1_000,
+    dependencies: {
+      ledger,
+      providers: new Map([['metered', provider]]),
+      routes: new Map([route('fake-priced', ['fake-fallback']), route('fake-fallback', [])]),
+      logger: pino({ level: 'silent' }),
+    },
+  });
+  const connection = await Connection.connect(temporalOptions);
+  const temporal = new Client({ connection });
+  return {
+    books,
+    temporal,
+    provider: createProviderControl(url),
+    namespace: 'default',
+    start: (operationId, input) =>
+      temporal.workflow.start<() => Promise<LlmCallResult>>('llmCall', {
+        taskQueue: 'holdfast',
+        workflowId: `call/${account}/${operationId}`,
+        args: [
+          {
+            accountId: account,
+            route: 'fake-priced',
+            maxTokens: 40,
+            request: { messages: [{ role: 'user', content: 'Count to forty.' }] },
+            ...input,
+          },
+        ] as never,
+      }),
+    async close() {
+      worker.shutdown();
+      await worker.finished;
+      await connection.close();
+      await simulator.close();
+      await books.close();
+    },
+  };
+}
