@@ -25,6 +25,8 @@ export interface ProviderControl {
   readonly url: string;
   truth(): Promise<Truth>;
   behave(rule: BehaviourRule): Promise<void>;
+  /** Forgets every rule; executions that began keep theirs. */
+  forgetRules(): Promise<void>;
   /** Lets everything that was held back go: answers, charges, lookups. */
   releaseAll(): Promise<void>;
   /** The sum of what was charged under keys that begin with `prefix`. */
@@ -50,6 +52,9 @@ export function createProviderControl(url: string): ProviderControl {
   return {
     url,
     truth,
+    async forgetRules() {
+      await fetch(`${url}/control/behaviours`, { method: 'DELETE' });
+    },
     behave: (rule) => control('behaviours', rule),
     releaseAll: () => control('release', { all: true }),
     async chargedUnder(prefix) {

@@ -47,6 +47,8 @@ export interface Stage {
   readonly providerGate: Gate;
   readonly configFile: string;
   startWorker(): Promise<SpawnedProcess>;
+  /** `kill -9` of every worker, by pid. */
+  killWorkers(): Promise<void>;
   /** Ends every process it started, and drops the database unless told to keep it. */
   close(options?: { readonly keepDatabase?: boolean }): Promise<void>;
 }
@@ -99,6 +101,9 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       });
       workers.push(worker);
       return worker;
+    },
+    async killWorkers() {
+      await Promise.all(workers.splice(0).map((worker) => worker.stop('SIGKILL', 5_000)));
     },
     async close({ keepDatabase = false } = {}) {
       // A worker that waits for a cut ledger could not stop: the ways come back first.

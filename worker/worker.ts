@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import type { NativeConnectionOptions } from '@temporalio/worker';
+import type { PlaceHoldInput } from '../activities/contract.js';
 import type { ActivityDependencies } from '../activities/dependencies.js';
 import { createDispatchActivities } from '../activities/dispatch.js';
 import { createLedgerActivities } from '../activities/ledger-activities.js';
@@ -28,7 +29,7 @@ export interface WorkerSettings {
 export interface RunningWorker {
   /** Resolves when every queue has stopped. */
   readonly finished: Promise<void>;
-  shutdown(): void;
+  readonly shutdown: () => void;
 }
 
 /** Compiled code has a bundle beside it; run from source, the workflows are bundled at start. */
@@ -55,7 +56,7 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
       ...workflowSource(),
       taskQueue: WORKFLOW_QUEUE,
       // Local activities run beside the workflow: the first step needs no queue.
-      activities: { placeHold: ledgerActivities.placeHold },
+      activities: { placeHold: (request: PlaceHoldInput) => ledgerActivities.placeHold(request) },
       // A bounded cache: a supervisor that waits for days costs memory only while it is cached.
       maxCachedWorkflows: 500,
       maxConcurrentWorkflowTaskExecutions: 40,

@@ -35,7 +35,7 @@ export async function prepareCluster(
 ): Promise<PostgresCluster> {
   const folder = join(place.folder, String(binaries.major));
   makeFolder(folder, place.account);
-  const binDir = makeBinariesReachable(place, binaries, onProgress);
+  const binDir = await makeBinariesReachable(place, binaries, onProgress);
   const dataDir = join(folder, 'data');
   const passwordFile = join(folder, 'password');
   if (!existsSync(dataDir)) {
@@ -106,11 +106,11 @@ export function serverEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** A checkout in a closed home hides `node_modules` from the account as well: then it gets a copy of the programs. */
-function makeBinariesReachable(
+async function makeBinariesReachable(
   place: DataPlace,
   binaries: PostgresBinaries,
   onProgress: (line: string) => void,
-): string {
+): Promise<string> {
   if (place.account === null || findClosedFolder(binaries.binDir, place.account) === null) {
     return binaries.binDir;
   }
@@ -122,9 +122,18 @@ function makeBinariesReachable(
     const part = `${copy}.${process.pid}`;
     rmSync(part, { recursive: true, force: true });
     cpSync(dirname(binaries.binDir), part, { recursive: true, verbatimSymlinks: true });
+    await giveTo(part, place.account);
     renameSync(part, copy);
   }
   return join(copy, basename(binaries.binDir));
+}
+
+/** The copy has the modes of what it was made of, which close it to anybody but its owner. */
+async function giveTo(folder: string, { uid, gid }: Account): Promise<void> {
+  const args = ['-R', '-h', `${uid}:${gid}`, folder];
+  const given = await runCommand({ command: 'chown', args, limitMs: 60_000 });
+  if (given.exitCode === 0) return;
+  throw new DevstackError('POSTGRES_NOT_STARTED', `${folder}: ${given.output.trim()}`);
 }
 
 function makeFolder(folder: string, account: Account | null): void {
