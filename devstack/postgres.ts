@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { DevstackError, messageOf } from './devstack-error.js';
-import { findFreePort, isPortFree } from './machine/free-port.js';
+import { findFreePort, isPortFree } from './machine/ports.js';
 import { isSameProcessAlive } from './machine/process-identity.js';
 import type { ProcessIdentity } from './machine/process-identity.js';
 import { tailOf } from './machine/run-command.js';

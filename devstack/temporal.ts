@@ -8,7 +8,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DevstackError } from './devstack-error.js';
-import { findFreePort, isPortFree } from './machine/free-port.js';
+import { findFreePort, isPortFree } from './machine/ports.js';
 import { isSameProcessAlive } from './machine/process-identity.js';
 import type { ProcessIdentity } from './machine/process-identity.js';
 import { tailOf } from './machine/run-command.js';
@@ -106,7 +106,7 @@ async function launchOnce(launch: Launch, options: StartTemporalOptions): Promis
   writeServerRecord(recordFile, identity, port);
   const files = { recordFile, ...(options.inMemory === true && { logFile }) };
   const address = `127.0.0.1:${port}`;
-  const serving = await waitUntilServing(address, spawned.hasExited);
+  const serving = await waitUntilServing(port, identity.pid, spawned.hasExited);
   if (serving.status === 'failed') {
     const log = tailOf(readFileSync(logFile, 'utf8'));
     await stopTemporal(identity, files);

@@ -47,6 +47,8 @@ export interface Stage {
   readonly providerGate: Gate;
   readonly configFile: string;
   startWorker(): Promise<SpawnedProcess>;
+  /** Of the workers that were started and not yet killed. */
+  workerPids(): readonly number[];
   /** `kill -9` of every worker, by pid. */
   killWorkers(): Promise<void>;
   /** Ends every process it started, and drops the database unless told to keep it. */
@@ -102,6 +104,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       workers.push(worker);
       return worker;
     },
+    workerPids: () => workers.map((worker) => worker.pid),
     async killWorkers() {
       await Promise.all(workers.splice(0).map((worker) => worker.stop('SIGKILL', 5_000)));
     },

@@ -164,9 +164,12 @@ async function bookTwice(props: StoryProps, accountId: string): Promise<void> {
   }
   const events = await readTimeline(stage.ledger, snapshot.operationKey);
   sheet.add(1, {
-    figure: 'duplicate reports',
+    figure: 'duplicate reports told apart',
     expected: '2',
-    actual: String(events.filter((event) => event.kind === 'duplicate').length),
+    actual: String(
+      events.filter((event) => event.kind === 'duplicate' && event.evidence_source === 'webhook')
+        .length,
+    ),
     source: 'ledger.event_view',
   });
 }

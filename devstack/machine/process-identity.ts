@@ -36,7 +36,7 @@ export function isSameProcessAlive(identity: ProcessIdentity): boolean {
 }
 
 /** Answers whether the process was gone before the limit. */
-export async function waitUntilGone(identity: ProcessIdentity, limitMs: number): Promise<boolean> {
+async function waitUntilGone(identity: ProcessIdentity, limitMs: number): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   while (isSameProcessAlive(identity)) {
     if (performance.now() > deadline) return false;

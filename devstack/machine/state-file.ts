@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { systemCodeOf } from '../devstack-error.js';
 
@@ -9,7 +9,6 @@ export function writePrivateFile(path: string, text: string): void {
   const part = `${path}.${randomUUID()}.part`;
   try {
     writeFileSync(part, text, { mode: 0o600, flag: 'wx' });
-    chmodSync(part, 0o600);
     renameSync(part, path);
   } catch (error) {
     rmSync(part, { force: true });

@@ -2,22 +2,26 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { messageOf } from '../devstack-error.js';
+import { isListener } from '../machine/ports.js';
 
 export type Serving = { status: 'serving'; version: string } | { status: 'failed'; reason: string };
 
+const HOST = '127.0.0.1';
+const NOT_LISTENING: Serving = { status: 'failed', reason: 'it does not listen' };
 const LIMIT_MS = 60_000;
 const CALL_LIMIT_MS = 5_000;
 const SERVICE = 'temporal.api.workflowservice.v1.WorkflowService';
 
 /** Until the server says SERVING and its namespace `default` exists. */
 export async function waitUntilServing(
-  address: string,
+  port: number,
+  pid: number,
   hasExited: () => boolean,
 ): Promise<Serving> {
   const deadline = performance.now() + LIMIT_MS;
   for (;;) {
     if (hasExited()) return { status: 'failed', reason: 'it ended at once' };
-    const asked = await ask(address);
+    const asked = isListener(pid, port) === false ? NOT_LISTENING : await ask(port);
     if (asked.status === 'serving') return asked;
     if (performance.now() > deadline) {
       return { status: 'failed', reason: `not serving after ${LIMIT_MS} ms: ${asked.reason}` };
@@ -26,9 +30,10 @@ export async function waitUntilServing(
   }
 }
 
-async function ask(address: string): Promise<Serving> {
+async function ask(port: number): Promise<Serving> {
+  const address = `${HOST}:${port}`;
   // gRPC waits a second after a refused connection, so it is not asked before the port is open.
-  if (!(await isListening(address))) return { status: 'failed', reason: 'nobody listens' };
+  if (!(await isListening(port))) return NOT_LISTENING;
   try {
     const connection = await Connection.connect({ address, connectTimeout: CALL_LIMIT_MS });
     try {
@@ -51,10 +56,9 @@ async function askOpen(connection: Connection): Promise<Serving> {
   return { status: 'serving', version: system.serverVersion };
 }
 
-function isListening(address: string): Promise<boolean> {
-  const [host = '127.0.0.1', port] = address.split(':');
+function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port: Number(port) });
+    const socket = connect({ host: HOST, port });
     socket.once('connect', () => {
       socket.destroy();
       resolve(true);

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -6,6 +7,7 @@ import { startPostgres } from '../../devstack/postgres.js';
 import type { PostgresServer, StartPostgresOptions } from '../../devstack/postgres.js';
 import {
   compileDevstack,
+  endLeftServers,
   ignoreProgress,
   isAlive,
   makeFolder,
@@ -25,6 +27,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const server of started) await server.stop();
+  await endLeftServers();
   removeFolder(folder);
 });
 
@@ -146,13 +149,21 @@ test('a process that has the id in an old record or pid file is not touched', as
   const first = await start();
   await first.stop();
   const dataDir = String(first.dataDir);
-  const server = { pid: process.pid, startToken: 'an earlier moment' };
-  const owner = { pid: 1, startToken: 'an earlier moment' };
-  writeFileSync(join(dataDir, '..', 'server.json'), JSON.stringify({ server, owner, port: 1 }));
-  // This very process stands where the postmaster of an earlier boot stood.
-  writeFileSync(join(dataDir, 'postmaster.pid'), `${process.pid}\n${dataDir}\n1\n5432\n\n\n`);
-  const second = await start();
-  expect(await ask(second.adminUrl, '1')).toBe('1');
+  // A program of the server's own account stands where the postmaster of an earlier boot stood.
+  const { uid, gid } = statSync(dataDir);
+  const stranger = spawn('sleep', ['600'], { stdio: 'ignore', uid, gid });
+  try {
+    const pid = Number(stranger.pid);
+    const gone = { pid, startToken: 'an earlier moment' };
+    const record = { server: gone, owner: gone, port: 1 };
+    writeFileSync(join(dataDir, '..', 'server.json'), JSON.stringify(record));
+    writeFileSync(join(dataDir, 'postmaster.pid'), `${pid}\n${dataDir}\n1\n5432\n\n\n`);
+    const second = await start();
+    expect(await ask(second.adminUrl, '1')).toBe('1');
+    expect(isAlive(pid)).toBe(true);
+  } finally {
+    stranger.kill('SIGKILL');
+  }
 });
 
 test('two checkouts side by side have their own servers and do not stop each other’s', async () => {

@@ -7,7 +7,12 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import ts from 'typescript';
 import { expect } from 'vitest';
-import { readStartToken } from '../../devstack/machine/process-identity.js';
+import {
+  endProcess,
+  identifyProcess,
+  readStartToken,
+} from '../../devstack/machine/process-identity.js';
+import type { ProcessIdentity } from '../../devstack/machine/process-identity.js';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 
@@ -53,7 +58,9 @@ export function compileDevstack(folder: string): string {
   return target;
 }
 
-/** Runs a module until it prints its first line, kills the process without warning and answers the line's JSON. */
+const leftServers: ProcessIdentity[] = [];
+
+/** Runs a module until it prints its server as JSON, and kills the process without warning. */
 export async function runUntilFirstLineAndKill(folder: string, source: string): Promise<unknown> {
   const file = join(folder, `starter-${readdirSync(folder).length}.mjs`);
   writeFileSync(file, source);
@@ -64,5 +71,15 @@ export async function runUntilFirstLineAndKill(folder: string, source: string): 
   child.kill('SIGKILL');
   await closed;
   expect(line).toBeTypeOf('string');
-  return JSON.parse(String(line));
+  const printed: unknown = JSON.parse(String(line));
+  const identity = identifyProcess(Number((printed as { pid: unknown }).pid));
+  if (identity !== null) leftServers.push(identity);
+  return printed;
+}
+
+/** What killed starters left and no test's subject has stopped, as when the test failed. */
+export async function endLeftServers(): Promise<void> {
+  for (const server of leftServers.splice(0)) {
+    await endProcess(server, [{ signal: 'SIGQUIT', limitMs: 10_000 }]);
+  }
 }

@@ -1,16 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  Client,
-  Connection,
-  defineSearchAttributeKey,
-  SearchAttributeType,
-} from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTemporal } from '../../devstack/temporal.js';
 import type { StartTemporalOptions, TemporalServer } from '../../devstack/temporal.js';
 import {
   compileDevstack,
+  endLeftServers,
   ignoreProgress,
   isAlive,
   makeFolder,
@@ -30,6 +27,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const server of started) await server.stop();
+  await endLeftServers();
   removeFolder(folder);
 });
 
