@@ -26,6 +26,8 @@ import { toApplicationFailure } from './to-application-failure.js';
 
 const SEND_WINDOW_S = 5;
 const RECORD_PAUSE_MS = 250;
+const ABANDON_PAUSE_MS = 1_000;
+const ABANDON_TRIES = 30;
 
 export function createDispatchActivities(dependencies: ActivityDependencies): DispatchActivities {
   return {
@@ -54,6 +56,9 @@ async function dispatch(
     fence = await takeFence(dependencies.ledger, { ...input, claim, ask: input.askId });
   } catch (error) {
     if (error instanceof HoldfastError && error.code === 'LEDGER_UNAVAILABLE') {
+      // The workflow ends the ask under this claim. It may not hear of the claim, when Temporal gave
+      // this sender up meanwhile: so the claim is also given up from here. It was never sent under.
+      void abandonClaim(dependencies, { ...input, claim });
       return { kind: 'unavailable', claim };
     }
     throw error;
@@ -150,6 +155,23 @@ function nextOffer(input: DispatchInput, observation: ObservationJson): Dispatch
   return observation.proof === 'no_connection'
     ? (input.sameRoute ?? input.nextRoute)
     : input.nextRoute;
+}
+
+/** In the background, for as long as a fence statement in doubt could still be carried out. */
+async function abandonClaim(
+  { ledger, logger }: ActivityDependencies,
+  attempt: { readonly operationKey: string; readonly attemptNo: number; readonly claim: string },
+): Promise<void> {
+  for (let tryNo = 1; tryNo <= ABANDON_TRIES; tryNo += 1) {
+    try {
+      const answer = await giveUp(ledger, attempt);
+      if (answer.status === 'given_up') return;
+    } catch (error) {
+      if (!(error instanceof HoldfastError)) throw error;
+      logger.debug({ ...attempt, tryNo, code: error.code }, 'claim not given up yet');
+    }
+    await new Promise((resolve) => setTimeout(resolve, ABANDON_PAUSE_MS).unref());
+  }
 }
 
 /** A sender that sent no byte gives the attempt up, under its claim. */

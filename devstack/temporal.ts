@@ -51,7 +51,7 @@ export interface TemporalServer {
   stop: () => Promise<void>;
 }
 
-const PORT_TRY_COUNT_MAX = 3;
+const START_TRY_COUNT_MAX = 3;
 
 export async function startTemporal(options: StartTemporalOptions): Promise<TemporalServer> {
   if (options.temporalAddress !== undefined) return useGivenTemporal(options.temporalAddress);
@@ -64,10 +64,9 @@ export async function startTemporal(options: StartTemporalOptions): Promise<Temp
     const uiPort = options.uiPort ?? (await findFreePort());
     const launched = await launchOnce({ binary, folder, port, uiPort }, options);
     if (launched.status === 'ready') return launched.server;
-    // Somebody took a port between our look and the server's: others are tried.
-    const isPortTaken =
-      options.port === undefined && !((await isPortFree(port)) && (await isPortFree(uiPort)));
-    if (!isPortTaken || tryCount >= PORT_TRY_COUNT_MAX) {
+    // Most often a port was taken between our look and the server's: others are tried.
+    const isHopeless = options.port !== undefined && !(await isPortFree(options.port));
+    if (isHopeless || tryCount >= START_TRY_COUNT_MAX) {
       throw new DevstackError('TEMPORAL_NOT_STARTED', `Temporal did not start: ${launched.reason}`);
     }
   }

@@ -1,35 +1,37 @@
+import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { systemCodeOf } from '../devstack-error.js';
+
+/**
+ * Below the range that systems hand out by themselves. A server that lets the system choose its inner ports, as
+ * Temporal's does, would otherwise now and then be given the very port we are about to name to it.
+ */
+const PORT_MIN = 20_000;
+const PORT_MAX = 32_000;
 
 const handedOut = new Set<number>();
 
 /** A port nobody listens on now. Another process may still take it first, so callers try again. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
-    const port = await bindOnce(0);
-    if (port !== null && !handedOut.has(port)) {
-      handedOut.add(port);
-      return port;
-    }
+    const port = randomInt(PORT_MIN, PORT_MAX);
+    if (handedOut.has(port)) continue;
+    handedOut.add(port);
+    if (await isPortFree(port)) return port;
   }
 }
 
-export async function isPortFree(port: number): Promise<boolean> {
-  return (await bindOnce(port)) !== null;
-}
-
-function bindOnce(port: number): Promise<number | null> {
+/** Asked by binding it, on this machine's own address alone. */
+export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => {
-      resolve(null);
+      resolve(false);
     });
     server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
-      const address = server.address();
-      const bound = typeof address === 'object' && address !== null ? address.port : null;
       server.close(() => {
-        resolve(bound);
+        resolve(true);
       });
     });
   });

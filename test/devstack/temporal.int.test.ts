@@ -1,4 +1,11 @@
-import { existsSync, readdirSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
@@ -150,4 +157,25 @@ test('a server that cannot start tells the last words of its log and leaves no p
   });
   expect(readdirSync(join(stateDir, 'temporal'))).not.toContain('server.json');
   expect(isAlive(taken.pid)).toBe(true);
+});
+
+test('a start that failed once, as when a port was just taken, is tried again with other ports', async () => {
+  const real = (await start({ inMemory: true })).binaryPath;
+  const mark = join(folder, 'failed-once');
+  const script = join(folder, 'bin', 'temporal');
+  mkdirSync(join(folder, 'bin'));
+  writeFileSync(
+    script,
+    `#!/bin/sh
+if [ "$1" != --version ] && [ ! -e ${mark} ]; then echo "$@" > ${mark}; exit 1; fi
+exec ${String(real)} "$@"
+`,
+  );
+  chmodSync(script, 0o755);
+  const searchPath = `${join(folder, 'bin')}:${String(process.env['PATH'])}`;
+  const server = await start({ inMemory: true, searchPath });
+  expect(readFileSync(mark, 'utf8')).not.toContain(
+    `--port ${String(server.address.split(':')[1])} `,
+  );
+  expect(isAlive(server.pid)).toBe(true);
 });

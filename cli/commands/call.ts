@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import {
+  type AwaitedAnswer,
+  type CallHandle,
+  createHoldfastClient,
+} from '../../client/holdfast-client.js';
+import type { CallRequest } from '../../domain/call-input.js';
+import { describeRefusal } from '../../domain/refusal.js';
+import { createBodyStore } from '../../ledger/bodies.js';
+import { readOperation } from '../../ledger/read.js';
+import type { Ledger } from '../../ledger/connection.js';
+import { withLedger, withTemporal } from '../context.js';
+import { CommandEnd, EXIT, print, printJson, say, withProgress } from '../output.js';
+import { misuse, readCount } from '../read-flags.js';
+
+interface CallFlags {
+  readonly account: string;
+  readonly route: string;
+  readonly maxTokens: string;
+  readonly prompt?: string;
+  readonly requestJson?: string;
+  readonly operation?: string;
+  readonly timeout: string;
+  readonly json?: true;
+}
+
+export function registerCall(program: Command): void {
+  program
+    .command('call')
+    .description('one supervised call: its answer, its charge, its operation id')
+    .requiredOption('--account <id>', 'who pays')
+    .requiredOption('--route <route>', 'a configured route')
+    .requiredOption('--max-tokens <n>', 'the most completion tokens that may be bought')
+    .option('--prompt <text>', 'what to say')
+    .option('--request-json <json>', 'a whole request, such as {"messages": […]}')
+    .option('--operation <id>', 'your own id; repeating it joins the same call')
+    .option(
+      '--timeout <seconds>',
+      'how long to wait for the answer; the call goes on after it',
+      '60',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  npx holdfast call --account acme --route fake-direct --max-tokens 10 --prompt "Hello"',
+    )
+    .action(async (flags: CallFlags) => {
+      await withLedger((ledger) => withTemporal((client) => call(flags, { ledger, client })));
+    });
+}
+
+async function call(
+  flags: CallFlags,
+  {
+    ledger,
+    client,
+  }: {
+    readonly ledger: Ledger;
+    readonly client: Parameters<typeof createHoldfastClient>[0]['client'];
+  },
+): Promise<void> {
+  const operationId = flags.operation ?? randomUUID();
+  const accountId = flags.account;
+  const holdfast = createHoldfastClient({ client, bodyStore: createBodyStore(ledger) });
+  const handle = holdfast.call({
+    accountId,
+    operationId,
+    route: flags.route,
+    maxTokens: Number(flags.maxTokens),
+    request: readRequest(flags),
+  });
+  await admit(handle, operationId);
+  const timeoutMs = readCount('--timeout', flags.timeout) * 1_000;
+  const answer = await withProgress('waiting for the answer', handle.awaitAnswer(timeoutMs));
+  await tell(flags, { ledger, operationId, answer });
+  if (answer.status === 'unknown') {
+    throw new CommandEnd(
+      EXIT.failed,
+      `no answer in time; the call goes on. See: npx holdfast ops show ${operationId}`,
+    );
+  }
+  if (answer.status !== 'answered' && answer.status !== 'settled_without_answer') {
+    throw new CommandEnd(EXIT.refused, `the call ended as ${answer.status}`);
+  }
+}
+
+async function tell(
+  flags: CallFlags,
+  heard: { readonly ledger: Ledger; readonly operationId: string; readonly answer: AwaitedAnswer },
+): Promise<void> {
+  const { ledger, operationId, answer } = heard;
+  const accountId = flags.account;
+  const snapshot = await readOperation(ledger, { accountId, operationId });
+  const attempt = snapshot?.attempts.at(-1);
+  const charged = attempt?.chargedAmount == null ? null : BigInt(attempt.chargedAmount);
+  if (flags.json === true) {
+    printJson({
+      operationId,
+      status: answer.status,
+      text: answer.text ?? null,
+      chargedAmount: charged,
+      unit: attempt?.unit ?? null,
+    });
+  } else {
+    print(answer.text === undefined ? `no answer: ${answer.status}` : textOf(answer.text));
+    print(
+      `charged: ${attempt === undefined ? 'unknown' : say(charged, attempt.unit, snapshot?.state === 'released' ? '-' : 'unknown')}`,
+    );
+    print(`operation: ${operationId}`);
+  }
+}
+
+async function admit(handle: CallHandle, operationId: string): Promise<void> {
+  const verdict = await withProgress('asking for admission', handle.admit());
+  switch (verdict.status) {
+    case 'admitted':
+    case 'closed':
+      return;
+    case 'invalid':
+      throw new CommandEnd(EXIT.misuse, verdict.message);
+    case 'refused':
+      throw new CommandEnd(
+        EXIT.refused,
+        `refused (${verdict.refusal.reason}): ${describeRefusal(verdict.refusal)}`,
+      );
+    case 'unavailable':
+      throw new CommandEnd(
+        EXIT.failed,
+        `${verdict.reason}: nothing was sent, and nothing of this ask will be`,
+      );
+    case 'unknown':
+      throw new CommandEnd(
+        EXIT.failed,
+        `no worker answered in time; see: npx holdfast doctor. Operation ${operationId} may still be admitted: ask again with --operation ${operationId}`,
+      );
+  }
+}
+
+function readRequest(flags: CallFlags): CallRequest {
+  if ((flags.prompt === undefined) === (flags.requestJson === undefined)) {
+    throw misuse('--prompt', 'or --request-json must be given, one of them');
+  }
+  if (flags.requestJson === undefined) {
+    return { messages: [{ role: 'user', content: flags.prompt }] };
+  }
+  try {
+    return JSON.parse(flags.requestJson) as CallRequest;
+  } catch {
+    throw misuse(
+      '--request-json',
+      `is not JSON: ${flags.requestJson.slice(0, 60)}; give {"messages": [{"role": "user", "content": "Hello"}]}`,
+    );
+  }
+}
+
+/** The text of a chat completion; the raw answer where it has another form. */
+function textOf(answer: string): string {
+  try {
+    const parsed = JSON.parse(answer) as { choices?: { message?: { content?: unknown } }[] };
+    const content = parsed.choices?.[0]?.message?.content;
+    return typeof content === 'string' ? content : answer;
+  } catch {
+    // A stream, or a form of its own: it is shown as it came.
+    return answer;
+  }
+}

@@ -1,0 +1,148 @@
+// doctor: one line a check, each failure with the way out.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import type { Command } from 'commander';
+import type { Ledger } from '../../ledger/connection.js';
+import { checkBooks, readIdentity } from '../../ledger/read.js';
+import { checkAtStartUp } from '../../ledger/start-up-checks.js';
+import { SEARCH_ATTRIBUTE_TYPES } from '../../workflows/search-attributes.js';
+import {
+  DISPATCH_QUEUE,
+  LEDGER_QUEUE,
+  RECONCILE_QUEUE,
+  WORKFLOW_QUEUE,
+} from '../../workflows/task-queues.js';
+import { CHECKOUT_DIR, currentConfig, withLedger, withTemporal } from '../context.js';
+import { CommandEnd, EXIT, print, printJson } from '../output.js';
+
+interface Finding {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+/** Each queue with Temporal's own number of its type: 1 workflows, 2 activities. */
+const QUEUES: readonly (readonly [string, number])[] = [
+  [WORKFLOW_QUEUE, 1],
+  [LEDGER_QUEUE, 2],
+  [DISPATCH_QUEUE, 2],
+  [RECONCILE_QUEUE, 2],
+];
+
+export function registerDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description('check everything that Holdfast needs, with the way out of each failure')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  npx holdfast doctor')
+    .action(async (flags: { json?: true }) => {
+      const findings = [
+        checkNode(),
+        await finding('configuration', () => {
+          const { file } = currentConfig();
+          return Promise.resolve(file.path ?? 'no holdfast.yaml; the environment alone');
+        }),
+        ...(await checkLedger()),
+        ...(await checkTemporal()),
+      ];
+      if (flags.json === true) printJson(findings);
+      else
+        for (const { check, ok, detail } of findings)
+          print(`${ok ? 'ok    ' : 'FAILED'} ${check}: ${detail}`);
+      const failed = findings.filter((one) => !one.ok).length;
+      if (failed > 0)
+        throw new CommandEnd(EXIT.failed, `${failed} of ${findings.length} checks failed`);
+    });
+}
+
+function checkNode(): Finding {
+  const { engines } = JSON.parse(readFileSync(join(CHECKOUT_DIR, 'package.json'), 'utf8')) as {
+    engines: { node: string };
+  };
+  return { check: 'node', ok: true, detail: `${process.versions.node}, needs ${engines.node}` };
+}
+
+async function finding(check: string, work: () => Promise<string>): Promise<Finding> {
+  try {
+    return { check, ok: true, detail: await work() };
+  } catch (error) {
+    return { check, ok: false, detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function checkLedger(): Promise<Finding[]> {
+  const on = (check: string, work: (ledger: Ledger) => Promise<string>): Promise<Finding> =>
+    finding(check, () => withLedger(work));
+  const reachable = await on('ledger reachable', async (ledger) => {
+    const [row] = await ledger.query({ name: 'version', text: 'select version() as version' });
+    return String(row?.['version']).split(' on ')[0] ?? '';
+  });
+  if (!reachable.ok) return [reachable];
+  return [
+    reachable,
+    await on('ledger schema, durability, identity', async (ledger) => {
+      await checkAtStartUp(ledger);
+      return 'as this program needs them';
+    }),
+    await on('ledger clock', async (ledger) => {
+      const identity = await readIdentity(ledger);
+      if (identity?.is_test === true)
+        throw new Error(
+          'this is a test database: its clock can be moved. Use another for real money',
+        );
+      return "the database's own";
+    }),
+    await on('books', async (ledger) => {
+      const problems = await checkBooks(ledger);
+      const [first] = problems;
+      if (first !== undefined)
+        throw new Error(
+          `${problems.length} broken rules, first: ${first.problem} (${first.subject}: ${first.detail})`,
+        );
+      return 'whole';
+    }),
+  ];
+}
+
+async function checkTemporal(): Promise<Finding[]> {
+  const on = (check: string, work: (client: Client) => Promise<string>): Promise<Finding> =>
+    finding(check, () => withTemporal(work));
+  const reachable = await on('temporal reachable', async (client) => {
+    const info = await client.workflowService.getSystemInfo({});
+    return `server ${info.serverVersion}, namespace ${client.options.namespace}`;
+  });
+  if (!reachable.ok) return [reachable];
+  return [
+    reachable,
+    await on('search attributes', async (client) => {
+      const { customAttributes } = await client.connection.operatorService.listSearchAttributes({
+        namespace: client.options.namespace,
+      });
+      const missing = Object.keys(SEARCH_ATTRIBUTE_TYPES).filter(
+        (name) => customAttributes[name] === undefined,
+      );
+      if (missing.length > 0)
+        throw new Error(
+          `${missing.join(', ')} missing; register them with: npx holdfast setup temporal`,
+        );
+      return 'registered';
+    }),
+    await on('worker', async (client) => {
+      for (const [name, taskQueueType] of QUEUES) {
+        const { pollers } = await client.workflowService.describeTaskQueue({
+          namespace: client.options.namespace,
+          taskQueue: { name },
+          // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the enum's package is not a dependency of ours
+          taskQueueType,
+        });
+        if (pollers.length === 0)
+          throw new Error(
+            `nobody serves the queue ${name}; start a worker with: node dist/worker/main.js`,
+          );
+      }
+      return 'all four queues are served';
+    }),
+  ];
+}
