@@ -12,9 +12,10 @@ import { HoldfastError } from '../domain/failure.js';
 import { type Ledger, openLedger } from '../ledger/connection.js';
 import { CommandEnd, EXIT } from './output.js';
 
-const DIST_DIR = dirname(dirname(fileURLToPath(import.meta.url)));
+export const DIST_DIR = dirname(dirname(fileURLToPath(import.meta.url)));
 export const CHECKOUT_DIR = dirname(DIST_DIR);
-export const STATE_DIR = join(CHECKOUT_DIR, '.holdfast');
+/** The run file and the data of a stack stand here; another folder is for tests. */
+export const STATE_DIR = process.env['HOLDFAST_STATE_DIR'] ?? join(CHECKOUT_DIR, '.holdfast');
 const TEMPORAL_LIMIT_MS = 5_000;
 
 /** The run of this checkout, if one is up. */

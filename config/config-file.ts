@@ -119,22 +119,7 @@ function build(text: ConfigText, building: Building): FileConfig {
   checkReferences(text, building.problems);
   return {
     path,
-    providers: Object.entries(text.providers).map(([name, provider]) => {
-      const apiKey =
-        provider.api_key_env === undefined
-          ? undefined
-          : readSecret(building, `providers.${name}.api_key_env`, provider.api_key_env);
-      return provider.kind === 'metered'
-        ? { name, kind: provider.kind, baseUrl: provider.base_url, apiKey: apiKey ?? '' }
-        : {
-            name,
-            kind: provider.kind,
-            baseUrl: provider.base_url,
-            direct: provider.direct,
-            limitField: provider.limit_field,
-            ...(apiKey !== undefined && { apiKey }),
-          };
-    }),
+    providers: Object.keys(text.providers).map((name) => providerOf(name, text, building)),
     routes: Object.entries(text.routes).map(([name, route]) => ({
       route: name,
       provider: route.provider,
@@ -173,6 +158,26 @@ function build(text: ConfigText, building: Building): FileConfig {
         readAmount(building, `prices.${route}.${field}`, { text: amountText, unit: price.unit }),
       ),
     })),
+  };
+}
+
+function providerOf(name: string, text: ConfigText, building: Building): ProviderSettings {
+  const provider = text.providers[name];
+  if (provider === undefined) throw new RangeError(`no provider ${name}`);
+  const apiKey =
+    provider.api_key_env === undefined
+      ? undefined
+      : readSecret(building, `providers.${name}.api_key_env`, provider.api_key_env);
+  if (provider.kind === 'metered') {
+    return { name, kind: provider.kind, baseUrl: provider.base_url, apiKey: apiKey ?? '' };
+  }
+  return {
+    name,
+    kind: provider.kind,
+    baseUrl: provider.base_url,
+    direct: provider.direct,
+    limitField: provider.limit_field,
+    ...(apiKey !== undefined && { apiKey }),
   };
 }
 

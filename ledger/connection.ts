@@ -55,6 +55,8 @@ export function openLedger(options: LedgerOptions): Ledger {
   });
   // An idle connection that dies is replaced at its next use; without a listener it ends the process.
   pool.on('error', () => undefined);
+  // One in use that dies says so twice: to its statement, which is heard, and as an event.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const limitMs = options.stepLimitMs ?? STEP_LIMIT_MS;
   const query = (statement: Statement): Promise<Record<string, unknown>[]> =>
     runStep(pool, statement, limitMs);

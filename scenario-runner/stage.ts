@@ -64,9 +64,12 @@ export async function openStage(options: StageOptions): Promise<Stage> {
 
   const simulator = await startSimulator(options);
   const simulatorUrl = String(simulator.ready['url']);
-  const ledgerGate = await createGate({ target: targetOf(databaseUrl, 5432) });
-  const temporalGate = await createGate({ target: hostAndPort(options.temporalAddress) });
-  const providerGate = await createGate({ target: targetOf(simulatorUrl, 80) });
+  const [ledgerGate, temporalGate, providerGate] = await openGates([
+    targetOf(databaseUrl, 5432),
+    hostAndPort(options.temporalAddress),
+    targetOf(simulatorUrl, 80),
+  ]);
+  const gates = [ledgerGate, temporalGate, providerGate];
   const configFile = join(options.workDir, 'holdfast.yaml');
   writeFileSync(configFile, options.configText(`http://127.0.0.1:${providerGate.port}`));
 
@@ -74,6 +77,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const connection = await Connection.connect({ address: options.temporalAddress });
   const temporal = new Client({ connection, namespace: options.namespace });
   const workers: SpawnedProcess[] = [];
+  let workerCount = 0;
   return {
     ledger,
     databaseUrl,
@@ -86,20 +90,12 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     providerGate,
     configFile,
     async startWorker() {
-      const worker = await spawnProcess({
-        name: 'the worker',
-        cwd: options.workDir,
-        command: process.execPath,
-        args: [join(options.distDir, 'worker', 'main.js')],
-        env: {
-          ...process.env,
-          DATABASE_URL: throughGate(databaseUrl, ledgerGate),
-          TEMPORAL_ADDRESS: `127.0.0.1:${temporalGate.port}`,
-          TEMPORAL_NAMESPACE: options.namespace,
-          HOLDFAST_CONFIG: configFile,
-          SIMULATOR_API_KEY: 'simulator',
-        },
-        logFile: join(options.workDir, `worker-${workers.length + 1}.log`),
+      workerCount += 1;
+      const worker = await spawnWorker(options, {
+        DATABASE_URL: throughGate(databaseUrl, ledgerGate),
+        TEMPORAL_ADDRESS: `127.0.0.1:${temporalGate.port}`,
+        HOLDFAST_CONFIG: configFile,
+        LOG_FILE: join(options.workDir, `worker-${workerCount}.log`),
       });
       workers.push(worker);
       return worker;
@@ -110,15 +106,49 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     },
     async close({ keepDatabase = false } = {}) {
       // A worker that waits for a cut ledger could not stop: the ways come back first.
-      for (const gate of [ledgerGate, temporalGate, providerGate]) gate.pass();
+      for (const gate of gates) gate.pass();
       await Promise.all(workers.map((worker) => worker.stop('SIGTERM', 10_000)));
       await simulator.stop('SIGTERM', 5_000);
-      await Promise.all([ledgerGate.close(), temporalGate.close(), providerGate.close()]);
+      await Promise.all(gates.map((gate) => gate.close()));
       await ledger.close();
       await connection.close();
       if (!keepDatabase) await dropDatabase(options.adminUrl, options.databaseName, role.name);
     },
   };
+}
+
+function spawnWorker(
+  options: StageOptions,
+  { LOG_FILE: logFile, ...environment }: Record<string, string>,
+): Promise<SpawnedProcess> {
+  return spawnProcess({
+    name: 'the worker',
+    cwd: options.workDir,
+    command: process.execPath,
+    args: [join(options.distDir, 'worker', 'main.js')],
+    env: {
+      ...process.env,
+      ...environment,
+      TEMPORAL_NAMESPACE: options.namespace,
+      SIMULATOR_API_KEY: 'simulator',
+      HOLDFAST_END_WITH_STDIN: '1',
+    },
+    logFile,
+  });
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+async function openGates(targets: readonly [Target, Target, Target]): Promise<[Gate, Gate, Gate]> {
+  const [first, second, third] = targets;
+  return Promise.all([
+    createGate({ target: first }),
+    createGate({ target: second }),
+    createGate({ target: third }),
+  ]);
 }
 
 function startSimulator(options: StageOptions): Promise<SpawnedProcess> {
@@ -128,6 +158,7 @@ function startSimulator(options: StageOptions): Promise<SpawnedProcess> {
     command: process.execPath,
     args: [
       join(options.distDir, 'simulator', 'main.js'),
+      '--end-with-stdin',
       '--truth',
       join(options.workDir, `truth-${process.pid}-${Date.now()}.jsonl`),
       ...options.simulatorPrices.flatMap((price) => ['--price', price]),

@@ -7,10 +7,11 @@ if (read.status === 'misuse') {
   process.stderr.write(`${read.message}\n`);
   process.exitCode = 2;
 } else {
-  const { port, truthFile, prices } = read.flags;
+  const { port, truthFile, prices, endWithStdin } = read.flags;
   try {
     const simulator = createSimulator({ truthFile, prices });
     endOnSignal(simulator);
+    if (endWithStdin) process.stdin.resume().once('end', () => void simulator.close());
     const address = await simulator.listen(port);
     process.stdout.write(`${JSON.stringify({ ready: true, ...address })}\n`);
   } catch (error) {

@@ -63,6 +63,12 @@ async function main(): Promise<void> {
       worker.shutdown();
     });
   }
+  if (process.env['HOLDFAST_END_WITH_STDIN'] === '1') {
+    // Whoever started us for a play holds the other end: when it dies, so do we, in order.
+    process.stdin.resume().once('end', () => {
+      worker.shutdown();
+    });
+  }
   await worker.finished;
   await ledger.close();
   logger.info('worker stopped');

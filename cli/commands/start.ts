@@ -4,14 +4,15 @@
 // and, in a terminal, stays up for whoever wants to try. Ctrl-C stops everything in order.
 
 import { mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { type Devstack, startDevstack } from '../../devstack/devstack.js';
 import { readRunFile, removeRunFile, writeRunFile } from '../../devstack/run-file.js';
 import { HoldfastError } from '../../domain/failure.js';
 import { openStage, type Stage } from '../../scenario-runner/stage.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../workflows/search-attributes.js';
+import { CHECKOUT_DIR, DIST_DIR, STATE_DIR } from '../context.js';
+import { EXIT } from '../output.js';
 import { createFigureSheet } from '../story/figures.js';
 import { PATIENT_ROUTE, STORY_ROUTE } from '../story/props.js';
 import { tellStory, worstCaseFor } from '../story/story.js';
@@ -24,18 +25,14 @@ interface StartFlags {
   readonly limit: string;
 }
 
-const EXIT = { done: 0, refused: 1, misuse: 2, failed: 3 } as const;
-const DIST_DIR = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const CHECKOUT_DIR = dirname(DIST_DIR);
-
 export function registerStart(program: Command): void {
   program
     .command('start')
     .description('start everything that is needed and tell the story on it')
     .option('--exit', 'clean up and end by itself, as any run without a terminal does')
     .option('--json', 'print one JSON object a figure')
-    .option('--price CREDITS', 'credits a completion token', '1')
-    .option('--limit CREDITS', 'the limit of the budget', '100')
+    .option('--price <credits>', 'credits a completion token', '1')
+    .option('--limit <credits>', 'the limit of the budget', '100')
     .addHelpText('after', '\nExample:\n  npm start -- --exit --json')
     .action(async (flags: StartFlags) => {
       process.exitCode = await start(flags);
@@ -49,7 +46,7 @@ async function start(flags: StartFlags): Promise<number> {
     process.stderr.write(`holdfast start: ${numbers}\n`);
     return EXIT.misuse;
   }
-  const stateDir = join(CHECKOUT_DIR, '.holdfast');
+  const stateDir = STATE_DIR;
   const runFile = readRunFile(stateDir);
   if (runFile.kind === 'running') {
     process.stderr.write(

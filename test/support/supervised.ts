@@ -32,9 +32,13 @@ export interface Supervised {
   readonly books: TestLedger;
   readonly temporal: Client;
   readonly provider: ProviderControl;
-  readonly namespace: string;
+  readonly accountId: string;
   /** Starts a call with nothing but Temporal's own client. */
-  start(operationId: string, input?: object): Promise<WorkflowHandle<() => Promise<LlmCallResult>>>;
+  start(
+    operationId: string,
+    input?: object,
+    options?: { readonly startDelay?: number },
+  ): Promise<WorkflowHandle<() => Promise<LlmCallResult>>>;
   close(): Promise<void>;
 }
 
@@ -111,9 +115,10 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
     books,
     temporal,
     provider: createProviderControl(url),
-    namespace: 'default',
-    start: (operationId, input) =>
+    accountId: account,
+    start: (operationId, input, startOptions) =>
       temporal.workflow.start<() => Promise<LlmCallResult>>('llmCall', {
+        ...startOptions,
         taskQueue: 'holdfast',
         workflowId: `call/${account}/${operationId}`,
         args: [

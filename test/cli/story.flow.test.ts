@@ -1,0 +1,37 @@
+import { describe, expect, inject, test } from 'vitest';
+import { runCli } from '../support/run-cli.js';
+
+interface Line {
+  readonly figure: string;
+  readonly actual: string;
+  readonly ok: boolean;
+}
+
+describe('npm start', () => {
+  test('at price 3 and limit 250 the story has other figures, and reaches them on servers that were given', async () => {
+    const run = await runCli(['start', '--exit', '--json', '--price', '3', '--limit', '250'], {
+      DATABASE_ADMIN_URL: inject('databaseAdminUrl'),
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+    });
+    const lines = run.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line);
+    expect(lines.filter((line) => !line.ok)).toEqual([]);
+    const figures = Object.fromEntries(lines.map((line) => [line.figure, line.actual]));
+    expect(figures).toMatchObject({
+      'naive charged': '360',
+      'holdfast charged': '240',
+      'refused needs': '120',
+      'refused available': '10',
+      'refused held': '240',
+      'refused unknown': '120',
+      'requests at the provider': '1',
+      'new call hears': 'ledger_unavailable',
+    });
+    expect(run.stderr.trim().split('\n').at(-1)).toMatch(
+      /^story: 26 of 26 figures reached, [\d.]+ s$/,
+    );
+    expect(run.code).toBe(0);
+  }, 120_000);
+});
