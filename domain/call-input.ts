@@ -30,7 +30,7 @@ export interface Problem {
   readonly message: string;
 }
 
-export const REQUEST_BYTES_MAX = 65_536;
+const REQUEST_BYTES_MAX = 65_536;
 
 /** Fields of a chat request whose cost is bounded by its bytes and by `maxTokens`. */
 const REQUEST_FIELDS: ReadonlySet<string> = new Set([

@@ -123,6 +123,6 @@ function showsWork(usage: Usage | undefined): boolean {
   );
 }
 
-export function overrunOf(charged: Amount, held: Amount): Amount {
+function overrunOf(charged: Amount, held: Amount): Amount {
   return amount(charged > held ? charged - held : 0n);
 }

@@ -4,7 +4,7 @@
 // hashed by the ledger, of the key that the provider sees. Never a run id, never anything random.
 
 /** Shorter than Temporal's and Postgres visibility's 255, with room for the prefix of a workflow id. */
-export const ID_LENGTH_MAX = 200;
+const ID_LENGTH_MAX = 200;
 
 // eslint-disable-next-line no-control-regex -- control characters are exactly what is looked for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;

@@ -9,10 +9,6 @@
 import { type Amount, amount } from './money.js';
 import type { Usage } from './observation.js';
 
-/** Dimensions that an LLM call can be billed by. */
-export const DIMENSIONS = ['request', 'input_tokens', 'output_tokens'] as const;
-export type Dimension = (typeof DIMENSIONS)[number];
-
 export interface Rate {
   readonly dimension: string;
   /** In the smallest unit of the budget, per `perCount` of the dimension. */

@@ -7,32 +7,23 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import type { OperationSnapshot } from '../domain/snapshot.js';
 
-export const HOLDFAST_STATE = defineSearchAttributeKey(
-  'HoldfastState',
-  SearchAttributeType.KEYWORD,
-);
-export const HOLDFAST_PROVIDER = defineSearchAttributeKey(
-  'HoldfastProvider',
-  SearchAttributeType.KEYWORD,
-);
-export const HOLDFAST_BUDGET = defineSearchAttributeKey(
-  'HoldfastBudget',
-  SearchAttributeType.KEYWORD,
-);
-export const HOLDFAST_TASK = defineSearchAttributeKey('HoldfastTask', SearchAttributeType.KEYWORD);
-export const HOLDFAST_REMOTE_ID = defineSearchAttributeKey(
+const HOLDFAST_STATE = defineSearchAttributeKey('HoldfastState', SearchAttributeType.KEYWORD);
+const HOLDFAST_PROVIDER = defineSearchAttributeKey('HoldfastProvider', SearchAttributeType.KEYWORD);
+const HOLDFAST_BUDGET = defineSearchAttributeKey('HoldfastBudget', SearchAttributeType.KEYWORD);
+const HOLDFAST_TASK = defineSearchAttributeKey('HoldfastTask', SearchAttributeType.KEYWORD);
+const HOLDFAST_REMOTE_ID = defineSearchAttributeKey(
   'HoldfastRemoteId',
   SearchAttributeType.KEYWORD,
 );
-export const HOLDFAST_UNKNOWN_SINCE = defineSearchAttributeKey(
+const HOLDFAST_UNKNOWN_SINCE = defineSearchAttributeKey(
   'HoldfastUnknownSince',
   SearchAttributeType.DATETIME,
 );
-export const HOLDFAST_HELD_AMOUNT = defineSearchAttributeKey(
+const HOLDFAST_HELD_AMOUNT = defineSearchAttributeKey(
   'HoldfastHeldAmount',
   SearchAttributeType.INT,
 );
-export const HOLDFAST_NEEDS_OPERATOR = defineSearchAttributeKey(
+const HOLDFAST_NEEDS_OPERATOR = defineSearchAttributeKey(
   'HoldfastNeedsOperator',
   SearchAttributeType.BOOL,
 );

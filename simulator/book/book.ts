@@ -21,7 +21,7 @@ export type Book = {
   readonly nextSeq: () => number;
 };
 
-export class BookError extends Error {
+class BookError extends Error {
   override readonly name = 'BookError';
 }
 

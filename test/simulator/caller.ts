@@ -20,7 +20,7 @@ export type Send = {
 
 export type Caller = ReturnType<typeof createCaller>;
 
-export const chatBody = {
+const chatBody = {
   model: 'fake-priced',
   messages: [{ role: 'user', content: 'Say something.' }],
   max_tokens: 4,

@@ -20,7 +20,7 @@ import { createSimulator } from '../../simulator/create-simulator.js';
 import { type RunningWorker, startWorker } from '../../worker/worker.js';
 import { createTestLedger, type TestLedger } from './ledger-database.js';
 
-export const SHORT_TIMINGS: RouteTimings = {
+const SHORT_TIMINGS: RouteTimings = {
   dispatchLimitMs: 800,
   heartbeatMs: 1_000,
   dispatchBeforeMs: 60_000,
