@@ -23,12 +23,13 @@ interface Shared {
   userCount: number;
 }
 
-let shared: Promise<Shared> | undefined;
+/** Each tier loads this file anew, so what they share stands outside of it. */
+const here = globalThis as { holdfastTestServers?: Promise<Shared> | undefined };
 
 /** Each tier calls it; the first one starts the servers and the last one stops them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  shared ??= start();
-  const servers = await shared;
+  here.holdfastTestServers ??= start();
+  const servers = await here.holdfastTestServers;
   servers.userCount += 1;
   project.provide('databaseAdminUrl', servers.devstack.postgres.adminUrl);
   project.provide('temporalAddress', servers.devstack.temporal.address);
@@ -36,7 +37,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return async () => {
     servers.userCount -= 1;
     if (servers.userCount > 0) return;
-    shared = undefined;
+    here.holdfastTestServers = undefined;
     await servers.devstack.stop();
     rmSync(servers.stateDir, { recursive: true, force: true });
   };
