@@ -11,6 +11,7 @@ import type { LlmCallResult } from '../../domain/call-result.js';
 import type { RouteSettings, RouteTimings } from '../../domain/route.js';
 import { amount } from '../../domain/money.js';
 import { createAccount, createBudget, setPrice } from '../../ledger/administer.js';
+import { createOpenAiChatProvider } from '../../providers/openai-chat/openai-chat-provider.js';
 import { createMeteredProvider } from '../../providers/metered/metered-provider.js';
 import {
   createProviderControl,
@@ -66,6 +67,7 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
   for (const [route, rate] of [
     ['fake-priced', 1n],
     ['fake-fallback', 2n],
+    ['plain', 1n],
   ] as const) {
     await setPrice(ledger, {
       route,
@@ -104,8 +106,15 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
     shutdownGraceMs: 1_000,
     dependencies: {
       ledger,
-      providers: new Map([['metered', provider]]),
-      routes: new Map([route('fake-priced', ['fake-fallback']), route('fake-fallback', [])]),
+      providers: new Map([
+        ['metered', provider],
+        ['plain', createOpenAiChatProvider({ name: 'plain', baseUrl: `${url}/v1`, apiKey: 'any' })],
+      ]),
+      routes: new Map([
+        route('fake-priced', ['fake-fallback']),
+        route('fake-fallback', []),
+        ['plain', { ...route('plain', [])[1], provider: 'plain', model: 'fake-direct' }],
+      ]),
       logger: pino({ level: 'silent' }),
     },
   });

@@ -1,0 +1,132 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { readBudget, readOperation } from '../../ledger/read.js';
+import { recordChargeReport } from '../../ledger/record.js';
+import { waitUntil } from '../../scenario-runner/wait-until.js';
+import { superviseFor, type Supervised } from '../support/supervised.js';
+
+let stage: Supervised;
+
+beforeAll(async () => {
+  stage = await superviseFor({
+    label: 'one_send',
+    limit: 10_000n,
+    routes: {
+      timings: {
+        dispatchLimitMs: 15_000,
+        heartbeatMs: 1_000,
+        dispatchBeforeMs: 60_000,
+        questionFirstMs: 150,
+        questionMaxMs: 1_000,
+      },
+    },
+  });
+});
+afterEach(async () => {
+  await stage.provider.releaseAll();
+  await stage.books.expectBooksWhole();
+});
+afterAll(async () => {
+  await stage.close();
+});
+
+const read = (operationId: string) =>
+  readOperation(stage.books.ledger, { accountId: stage.accountId, operationId });
+
+async function startSilent(operationId: string, input: object = {}) {
+  await stage.provider.behave({ times: 1, do: { answer: 'late', until_released: true } });
+  const handle = await stage.start(operationId, input);
+  const key = await waitUntil('the provider has the request', async () => {
+    const snapshot = await read(operationId);
+    const prefix = `${snapshot?.operationKey ?? '?'}-`;
+    return (await stage.provider.receivedUnder(prefix)) > 0 ? prefix : undefined;
+  });
+  return { handle, key };
+}
+
+describe('P4: one send, whatever operators do', () => {
+  test('a workflow that is reset to its first task in mid-call sends nothing again', async () => {
+    const { handle, key } = await startSilent('reset');
+    const { runId } = await handle.describe();
+    await stage.temporal.workflowService.resetWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId: handle.workflowId, runId },
+      reason: 'test',
+      requestId: 'reset-1',
+      workflowTaskFinishEventId: 4 as never,
+    });
+    await stage.provider.releaseAll();
+    const again = stage.temporal.workflow.getHandle(handle.workflowId);
+    await again.signal('lookUpNow', {});
+    expect(await again.result()).toMatchObject({ outcome: 'settled', chargedAmount: '40' });
+    expect(await stage.provider.receivedUnder(key)).toBe(1);
+  });
+
+  test('a workflow that is terminated in mid-call and started again finds its operation and asks', async () => {
+    const { handle, key } = await startSilent('terminated');
+    await handle.terminate('test');
+    const held = (await read('terminated'))?.attempts[0]?.heldAmount;
+    expect(held).toBe('40');
+    const again = await stage.start('terminated');
+    await stage.provider.releaseAll();
+    expect(await again.result()).toMatchObject({ outcome: 'settled', chargedAmount: '40' });
+    expect(await stage.provider.receivedUnder(key)).toBe(1);
+  });
+
+  test('a second supervisor under another workflow id joins the same operation and sends nothing', async () => {
+    const { handle, key } = await startSilent('doubled');
+    const second = await stage.temporal.workflow.start('llmCall', {
+      taskQueue: 'holdfast',
+      workflowId: `another-${stage.accountId}`,
+      args: [
+        {
+          accountId: stage.accountId,
+          operationId: 'doubled',
+          route: 'fake-priced',
+          maxTokens: 40,
+          request: { messages: [{ role: 'user', content: 'Count to forty.' }] },
+        },
+      ],
+    });
+    await stage.provider.releaseAll();
+    expect(await handle.result()).toMatchObject({ outcome: 'settled' });
+    expect(await second.result()).toMatchObject({ outcome: 'settled', chargedAmount: '40' });
+    expect(await stage.provider.receivedUnder(key)).toBe(1);
+  });
+});
+
+describe('a provider where nothing can be looked up', () => {
+  test('P2: a lost answer stays unknown, with its hold, until somebody brings evidence', async () => {
+    await stage.provider.behave({
+      match: { model: 'fake-direct' },
+      times: 1,
+      do: { drop: 'after_accepting' },
+    });
+    const handle = await stage.start('unasked', { route: 'plain' });
+    await expect
+      .poll(() => handle.query<string>('explain'), { timeout: 10_000 })
+      .toContain('UNKNOWN');
+    const { lookups } = (await stage.provider.truth()) as unknown as { lookups: { key: string }[] };
+    const snapshot = await read('unasked');
+    const [attempt] = snapshot?.attempts ?? [];
+    expect(lookups.filter((lookup) => lookup.key === attempt?.attemptKey)).toEqual([]);
+    expect(await readBudget(stage.books.ledger, 'team-a')).toMatchObject({ unknown_amount: 40n });
+    await recordChargeReport(stage.books.ledger, {
+      provider: 'plain',
+      attemptKey: attempt?.attemptKey ?? '',
+      report: {
+        basis: 'final',
+        usage: { request: 1, input_tokens: 3, output_tokens: 40 },
+        evidence: { source: 'invoice', reference: 'invoice-7' },
+      },
+    });
+    await handle.signal('lookUpNow', {});
+    expect(await handle.result()).toMatchObject({ outcome: 'settled', chargedAmount: '40' });
+  });
+
+  test('an answer with its usage is priced by the price book', async () => {
+    const result = await (await stage.start('priced', { route: 'plain', maxTokens: 7 })).result();
+    expect(result).toMatchObject({ outcome: 'settled', chargedAmount: '7' });
+    const snapshot = await read('priced');
+    expect(snapshot?.attempts[0]?.pricedBy).toBe('price_book');
+  });
+});
