@@ -37,7 +37,7 @@ export async function measure(
   };
 }
 
-export function round(value: number): number {
+function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
