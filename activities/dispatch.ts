@@ -26,6 +26,8 @@ import { toApplicationFailure } from './to-application-failure.js';
 
 const SEND_WINDOW_S = 5;
 const RECORD_PAUSE_MS = 250;
+/** How long an adapter may take to return once its waiting was ended. */
+const ADAPTER_LIMIT_MS = 5_000;
 const ABANDON_PAUSE_MS = 1_000;
 const ABANDON_TRIES = 30;
 
@@ -131,8 +133,9 @@ async function askProvider(
   const shutdown = onWorkerShutdown(() => {
     ending.abort();
   });
+  const overdue = afterTheEnd(ending.signal);
   try {
-    return await provider.dispatch(
+    const dispatched = provider.dispatch(
       {
         idempotencyKey: fence.attemptKey,
         model: fence.offer.model,
@@ -143,10 +146,41 @@ async function askProvider(
       },
       ending.signal,
     );
+    return await Promise.race([dispatched, overdue.ended]);
   } finally {
     clearTimeout(limit);
+    overdue.forget();
     shutdown();
   }
+}
+
+/** An adapter that does not return although its waiting was ended has not answered either. */
+function afterTheEnd(signal: AbortSignal): {
+  readonly ended: Promise<Dispatched>;
+  readonly forget: () => void;
+} {
+  let timer: NodeJS.Timeout | undefined;
+  const ended = new Promise<Dispatched>((resolve) => {
+    signal.addEventListener('abort', () => {
+      timer = setTimeout(() => {
+        resolve({
+          kind: 'observed',
+          observation: {
+            kind: 'no_answer',
+            reason: 'local_end',
+            detail: 'the adapter did not return when its waiting was ended',
+            evidence: { source: 'transport', reference: 'no return' },
+          },
+        });
+      }, ADAPTER_LIMIT_MS);
+    });
+  });
+  return {
+    ended,
+    forget: () => {
+      clearTimeout(timer);
+    },
+  };
 }
 
 /** Where to go on to: after a proof that nothing was sent the same route, else the next one. */

@@ -14,7 +14,7 @@ import { SEARCH_ATTRIBUTE_TYPES } from '../../workflows/search-attributes.js';
 import { CHECKOUT_DIR, DIST_DIR, STATE_DIR } from '../context.js';
 import { EXIT } from '../output.js';
 import { createFigureSheet } from '../story/figures.js';
-import { PATIENT_ROUTE, STORY_ROUTE } from '../story/props.js';
+import { PATIENT_ROUTE, STORY_ACCOUNTS, STORY_ROUTE } from '../story/props.js';
 import { tellStory, worstCaseFor } from '../story/story.js';
 import { storyConfig } from '../story/story-config.js';
 
@@ -61,6 +61,7 @@ async function start(flags: StartFlags): Promise<number> {
   };
   const stops = new StopList();
   try {
+    const suffix = Date.now().toString(36);
     const { devstack, stage } = await raise(stops, { stateDir, numbers });
     const sheet = createFigureSheet((figure) => {
       if (isJson) process.stdout.write(`${JSON.stringify(figure)}\n`);
@@ -70,12 +71,12 @@ async function start(flags: StartFlags): Promise<number> {
         );
     });
     say(`first call after ${seconds(startedAt)} s`);
-    const figures = await stops.race(tellStory({ stage, ...numbers, sheet, say }));
+    const figures = await stops.race(tellStory({ stage, ...numbers, sheet, say, suffix }));
     const reached = figures.filter((figure) => figure.ok).length;
     const isInteractive = flags.exit !== true && process.stdout.isTTY && !isJson;
     const last = `story: ${reached} of ${figures.length} figures reached, ${seconds(startedAt)} s`;
     if (isInteractive) {
-      tellWhatToLookAt(say, { devstack, stage });
+      tellWhatToLookAt(say, { devstack, stage, suffix });
       say(last);
       await stops.wanted;
       await stops.all();
@@ -171,8 +172,13 @@ async function raise(
   return { devstack, stage };
 }
 
-function tellWhatToLookAt(say: (line: string) => void, { devstack, stage }: Raised): void {
-  const query = encodeURIComponent('WorkflowType="llmCall"');
+function tellWhatToLookAt(
+  say: (line: string) => void,
+  { devstack, stage, suffix }: Raised & { readonly suffix: string },
+): void {
+  const query = encodeURIComponent(
+    `HoldfastBudget IN (${STORY_ACCOUNTS.map((name) => `"${name}-${suffix}"`).join(', ')})`,
+  );
   say('');
   if (devstack.temporal.uiUrl !== null) {
     say(

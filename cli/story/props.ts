@@ -18,17 +18,20 @@ export interface StoryOptions {
   readonly limit: bigint;
   readonly sheet: FigureSheet;
   readonly say: (line: string) => void;
+  /** Ends the ids of this telling, so that the same ledger can hear the story again. */
+  readonly suffix: string;
 }
 
 export interface StoryProps extends StoryOptions {
   /** What one call can cost at most, in credits. */
   readonly worstCase: Amount;
-  /** Ends the ids of this telling, so that the same ledger can hear the story again. */
-  readonly suffix: string;
 }
 
 /** An account with one budget of its own. */
-export async function openAccount(props: StoryProps, name: string): Promise<string> {
+export async function openAccount(
+  props: StoryProps,
+  name: (typeof STORY_ACCOUNTS)[number],
+): Promise<string> {
   const { ledger } = props.stage;
   const accountId = `${name}-${props.suffix}`;
   await createAccount(ledger, { accountId });
@@ -48,3 +51,6 @@ export async function balanceOf(props: StoryProps, budgetId: string): Promise<Bu
 }
 
 export const request = { messages: [{ role: 'user', content: 'Count to forty.' }] };
+
+/** The accounts, and budgets of the same name, that the acts use. */
+export const STORY_ACCOUNTS = ['forty', 'kill', 'lights'] as const;

@@ -32,7 +32,6 @@ export async function tellStory(options: StoryOptions): Promise<readonly Figure[
   const props: StoryProps = {
     ...options,
     worstCase: worstCaseFor(options.price, options.limit),
-    suffix: Date.now().toString(36),
   };
   for (const route of [STORY_ROUTE, PATIENT_ROUTE]) {
     await setPrice(options.stage.ledger, {
