@@ -1,4 +1,6 @@
-// The one place that knows both the table of failures and Temporal's form of them.
+// The one place that knows both the table of failures and Temporal's form of them. Every one may be
+// retried: what is wrong is the world, or this worker's configuration, and a supervisor that failed
+// for it would leave a hold without an owner.
 
 import { ApplicationFailure } from '@temporalio/common';
 import { HoldfastError } from '../domain/failure.js';
@@ -8,7 +10,6 @@ export function toApplicationFailure(error: unknown): unknown {
   return ApplicationFailure.create({
     message: error.message,
     type: error.code,
-    nonRetryable: !error.retryable,
     cause: error,
   });
 }

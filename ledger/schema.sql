@@ -1108,6 +1108,11 @@ function next_problem(p_operation ledger.operation) returns text
     when p_operation.cancel <> 'none' then 'cancel_requested'
     when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged') then 'charged'
     when p_operation.fallback_before <= ledger.now() then 'too_late'
+    when exists (
+      select 1 from ledger.ask join ledger.attempt using (operation_key, ask_id)
+      where ask.operation_key = p_operation.operation_key and ask.ended_at is not null
+        and attempt.attempt_no = (select max(attempt_no) from ledger.attempt newest
+                                  where newest.operation_key = p_operation.operation_key)) then 'ask_ended'
     when p_operation.chain ->> 'fallbackWhileUnknown' = 'wait' and exists (
       select 1 from ledger.attempt where operation_key = p_operation.operation_key and ended_at is null) then 'earlier_attempt_open'
   end;

@@ -14,6 +14,7 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
+  sleep,
   workflowInfo,
 } from '@temporalio/workflow';
 import { describeProblems, readLlmCallInput } from '../domain/call-input.js';
@@ -24,11 +25,13 @@ import {
   unavailableResult,
 } from '../domain/call-result.js';
 import { operationIdOf } from '../domain/identity.js';
-import { newestAttempt, nextStep, offersAfter } from '../domain/next-step.js';
+import { newestAttempt, nextStep, type NextStep, offersAfter } from '../domain/next-step.js';
 import { describeRefusal } from '../domain/refusal.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
 import { askUntilNews, dispatchOnce, ledger, placeHold } from './steps.js';
 import { admitted, explain, listen, note, see, type Supervision } from './supervision.js';
+
+const NOTHING_CHANGED_PAUSE = '5 seconds';
 
 export async function llmCall(raw: unknown): Promise<LlmCallResult> {
   const read = readLlmCallInput(raw);
@@ -126,7 +129,7 @@ async function follow(supervision: Supervision, askId: string): Promise<LlmCallR
           offer: step.offer,
           askId,
         });
-        if (nextStep(snapshot).kind === 'next_attempt') return resultOf(snapshot);
+        await pauseIfNothingChanged(step, snapshot);
         break;
       case 'dispatch': {
         see(supervision, snapshot, 'dispatched');
@@ -146,6 +149,7 @@ async function follow(supervision: Supervision, askId: string): Promise<LlmCallR
           });
         }
         snapshot = sent.snapshot;
+        await pauseIfNothingChanged(step, snapshot);
         break;
       }
       case 'ask':
@@ -159,6 +163,17 @@ async function follow(supervision: Supervision, askId: string): Promise<LlmCallR
     }
     see(supervision, snapshot, step.kind === 'dispatch' ? undefined : supervision.shownState);
   }
+}
+
+/** A step that is due again at once did nothing: it waits, so that nobody runs hot. */
+async function pauseIfNothingChanged(step: NextStep, snapshot: OperationSnapshot): Promise<void> {
+  const next = nextStep(snapshot);
+  const isSame =
+    next.kind === step.kind &&
+    (next.kind !== 'dispatch' ||
+      step.kind !== 'dispatch' ||
+      next.attempt.attemptNo === step.attempt.attemptNo);
+  if (isSame) await sleep(NOTHING_CHANGED_PAUSE);
 }
 
 /** Stores the wish to stop; what was not sent is withdrawn with it. */

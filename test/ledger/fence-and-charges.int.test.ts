@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { placeHold } from '../../ledger/admit.js';
+import { nextStep } from '../../domain/next-step.js';
+import type { OperationSnapshot } from '../../domain/snapshot.js';
+import { nextAttempt, placeHold } from '../../ledger/admit.js';
 import { endAsk, giveUp, requestCancel, withdraw } from '../../ledger/fence.js';
 import { readBudget, readOperation, readTimeline } from '../../ledger/read.js';
 import { markUnknown, recordChargeReport } from '../../ledger/record.js';
@@ -311,5 +313,56 @@ describe('P5: the truth is bookable', () => {
       evidence,
     });
     expect(await balance()).toMatchObject({ captured_amount: 33n, held_amount: 0n });
+  });
+});
+
+describe('the next attempt', () => {
+  test('is refused after its ask has ended, also where the chain allows one beside an unknown attempt, and the snapshot says so', async () => {
+    const request = ask('op-1', 10, {
+      chain: {
+        routes: [offer('fake-priced', 10), offer('fake-fallback', 10)],
+        fallbackWhileUnknown: 'allow',
+        sameRouteAttempts: 1,
+      },
+    });
+    const snapshot = await placed(books.ledger, request);
+    await fence(books.ledger, snapshot);
+    await observe(books.ledger, snapshot, silence);
+    const before = await readOperation(books.ledger, { accountId: 'acme', operationId: 'op-1' });
+    expect(before?.fallbackProblem).toBeNull();
+    expect(nextStep(before as OperationSnapshot).kind).toBe('next_attempt');
+    await endAsk(books.ledger, {
+      account: 'acme',
+      operation: 'op-1',
+      ask: 'ask-1',
+      reason: 'away',
+    });
+    const after = await readOperation(books.ledger, { accountId: 'acme', operationId: 'op-1' });
+    expect(after?.fallbackProblem).toBe('ask_ended');
+    expect(nextStep(after as OperationSnapshot).kind).toBe('ask');
+    expect((await balance())?.held_amount).toBe(10n);
+  });
+
+  test('where the chain allows it, adds its hold beside the unknown one, and a charge of both is booked', async () => {
+    const routes = [offer('fake-priced', 10), offer('fake-fallback', 10)] as const;
+    const request = ask('op-1', 10, {
+      chain: { routes, fallbackWhileUnknown: 'allow', sameRouteAttempts: 1 },
+    });
+    const snapshot = await placed(books.ledger, request);
+    await fence(books.ledger, snapshot);
+    await observe(books.ledger, snapshot, silence);
+    const next = await nextAttempt(books.ledger, {
+      operationKey: snapshot.operationKey,
+      afterAttempt: 1,
+      offer: routes[1],
+      ask: 'ask-1',
+    });
+    if (next.status !== 'placed') throw new Error(next.status);
+    expect(await balance()).toMatchObject({ held_amount: 30n, unknown_amount: 10n });
+    await fence(books.ledger, next.snapshot);
+    await observe(books.ledger, next.snapshot, charge('20'), { attemptNo: 2 });
+    expect(await balance()).toMatchObject({ held_amount: 10n, captured_amount: 20n });
+    await observe(books.ledger, next.snapshot, charge('10'), { attemptNo: 1 });
+    expect(await balance()).toMatchObject({ held_amount: 0n, captured_amount: 30n });
   });
 });
