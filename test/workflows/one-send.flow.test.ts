@@ -72,6 +72,28 @@ describe('P4: one send, whatever operators do', () => {
     expect(await stage.provider.receivedUnder(key)).toBe(1);
   });
 
+  test('a dispatch that is paused and unpaused in mid-call sends nothing again', async () => {
+    const { handle, key } = await startSilent('paused');
+    const { workflowService } = stage.temporal;
+    const activity = {
+      namespace: 'default',
+      execution: { workflowId: handle.workflowId },
+      type: 'dispatch',
+      identity: 'test',
+    };
+    await workflowService.pauseActivity({ ...activity, reason: 'test' });
+    await waitUntil('the activity is told', async () => {
+      const { raw } = await handle.describe();
+      return raw.pendingActivities?.some((pending) => pending.paused === true) === true
+        ? true
+        : undefined;
+    });
+    await workflowService.unpauseActivity({ ...activity, resetAttempts: true });
+    await stage.provider.releaseAll();
+    expect(await handle.result()).toMatchObject({ outcome: 'settled', chargedAmount: '40' });
+    expect(await stage.provider.receivedUnder(key)).toBe(1);
+  });
+
   test('a second supervisor under another workflow id joins the same operation and sends nothing', async () => {
     const { handle, key } = await startSilent('doubled');
     const second = await stage.temporal.workflow.start('llmCall', {
