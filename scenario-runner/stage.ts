@@ -30,6 +30,8 @@ export interface StageOptions {
   readonly simulatorPrices: readonly string[];
   /** The text of the workers' configuration file. */
   readonly configText: (providerUrl: string) => string;
+  /** How long a worker's sends may go on after SIGTERM, in milliseconds. */
+  readonly shutdownGraceMs?: number;
 }
 
 export interface Stage {
@@ -132,6 +134,9 @@ function spawnWorker(
       TEMPORAL_NAMESPACE: options.namespace,
       SIMULATOR_API_KEY: 'simulator',
       HOLDFAST_END_WITH_STDIN: '1',
+      ...(options.shutdownGraceMs !== undefined && {
+        SHUTDOWN_GRACE_MS: String(options.shutdownGraceMs),
+      }),
     },
     logFile,
   });

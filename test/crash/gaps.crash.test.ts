@@ -188,6 +188,32 @@ describe('a worker that is frozen or asked to stop', () => {
   });
 });
 
+describe('a worker that may not wait for the answer', () => {
+  test('P2: SIGTERM with an answer that does not come keeps the hold as unknown, and the next worker asks', async () => {
+    await crash.stage.provider.behave({
+      times: 1,
+      do: { answer: 'late', until_released: true, lookup: { finds: 'after_release' } },
+    });
+    await crash.call('unheard').admit();
+    await requestReachesProvider('unheard');
+    const [pid] = crash.stage.workerPids();
+    process.kill(pid ?? 0, 'SIGTERM');
+    await waitUntil('what was on its way is unknown', async () =>
+      (await crash.attempt('unheard'))?.phase === 'unknown' ? true : undefined,
+    );
+    expect((await crash.attempt('unheard'))?.heldAmount).toBe(String(WORST_CASE));
+    expect((await crash.operation('unheard'))?.cancel).toBe('none');
+    await crash.stage.killWorkers();
+    await crash.stage.provider.releaseAll();
+    await crash.stage.startWorker();
+    expect(await crash.settled('unheard')).toMatchObject({
+      outcome: 'settled',
+      chargedAmount: '40',
+    });
+    expect(await crash.receivedFor('unheard')).toBe(1);
+  });
+});
+
 describe('a way that is cut', () => {
   test('the way to Postgres cut while an answer is in flight: it is recorded when the way comes back', async () => {
     await crash.stage.provider.behave({ times: 1, do: { answer: 'late', delay_ms: 800 } });

@@ -56,6 +56,7 @@ export async function openCrashStage(label: string, limit = 10_000n): Promise<Cr
     isTest: true,
     simulatorPrices: [],
     configText: configFor,
+    shutdownGraceMs: 4_000,
   });
   const admin = new pg.Pool({ connectionString: stage.databaseAdminUrl, max: 6 });
   admin.on('error', () => undefined);
