@@ -104,8 +104,9 @@ async function create(id: string, flags: CreateFlags): Promise<void> {
     ...flags.scope.map(readScope),
   ];
   const limitAmount = flags.limit === 'none' ? undefined : readAmount('--limit', flags.limit, unit);
+  const budgetId = readId('<id>', id);
   const status = await withLedger((ledger) =>
-    createBudget(ledger, { budgetId: readId('<id>', id), unit, limitAmount, scopes }),
+    createBudget(ledger, { budgetId, unit, limitAmount, scopes }),
   );
   end(`budget "${id}"`, status, flags.json);
 }
@@ -172,15 +173,14 @@ export function registerAccount(program: Command): void {
     .addHelpText('after', '\nExample:\n  npx holdfast account create acme --team search')
     .action(async (id: string, flags: { team?: string; organisation?: string; json?: true }) => {
       const { team, organisation } = flags;
-      const status = await withLedger((ledger) =>
-        createAccount(ledger, {
-          accountId: readId('<id>', id),
-          ...(team !== undefined && { team: readId('--team', team) }),
-          ...(organisation !== undefined && {
-            organisation: readId('--organisation', organisation),
-          }),
+      const account = {
+        accountId: readId('<id>', id),
+        ...(team !== undefined && { team: readId('--team', team) }),
+        ...(organisation !== undefined && {
+          organisation: readId('--organisation', organisation),
         }),
-      );
+      };
+      const status = await withLedger((ledger) => createAccount(ledger, account));
       end(`account "${id}"`, status, flags.json);
     });
 }
@@ -214,6 +214,7 @@ export function registerPrice(program: Command): void {
     )
     .action(async (route: string, flags: PriceFlags) => {
       const unit = readUnit(flags.unit);
+      readId('<route>', route);
       const rates = ratesOf(
         {
           per_request: flags.perRequest,
@@ -227,9 +228,7 @@ export function registerPrice(program: Command): void {
       if (rates.every((rate) => rate.dimension === 'request' && flags.perRequest === undefined)) {
         throw misuse('--per-…', 'is missing; give at least one price, zero included');
       }
-      const status = await withLedger((ledger) =>
-        setPrice(ledger, { route: readId('<route>', route), unit, rates }),
-      );
+      const status = await withLedger((ledger) => setPrice(ledger, { route, unit, rates }));
       end(`price of "${route}"`, status, flags.json);
     });
 }

@@ -46,7 +46,14 @@ export function registerCall(program: Command): void {
       '\nExample:\n  npx holdfast call --account acme --route fake-direct --max-tokens 10 --prompt "Hello"',
     )
     .action(async (flags: CallFlags) => {
-      await withLedger((ledger) => withTemporal((client) => call(flags, { ledger, client })));
+      // What can be told without a server is told first.
+      const asked = {
+        request: readRequest(flags),
+        maxTokens: readCount('--max-tokens', flags.maxTokens),
+      };
+      await withLedger((ledger) =>
+        withTemporal((client) => call(flags, { ledger, client, ...asked })),
+      );
     });
 }
 
@@ -55,9 +62,13 @@ async function call(
   {
     ledger,
     client,
+    request,
+    maxTokens,
   }: {
     readonly ledger: Ledger;
     readonly client: Parameters<typeof createHoldfastClient>[0]['client'];
+    readonly request: CallRequest;
+    readonly maxTokens: number;
   },
 ): Promise<void> {
   const operationId = flags.operation ?? randomUUID();
@@ -67,8 +78,8 @@ async function call(
     accountId,
     operationId,
     route: flags.route,
-    maxTokens: Number(flags.maxTokens),
-    request: readRequest(flags),
+    maxTokens,
+    request,
   });
   await admit(handle, operationId);
   const timeoutMs = readCount('--timeout', flags.timeout) * 1_000;

@@ -53,6 +53,26 @@ describe('holdfast', () => {
     ['an unknown state', ['ops', 'list', '--state', 'lost'], 2, '--state is "lost"'],
     ['a story without a story', ['start', '--exit', '--price', '60'], 2, 'tell no story'],
     ['a price of text', ['start', '--exit', '--price', 'cheap'], 2, '--price is "cheap"'],
+    [
+      'malformed JSON',
+      ['call', '--account', 'a', '--route', 'r', '--max-tokens', '1', '--request-json', '{oops'],
+      2,
+      '--request-json is not JSON: {oops',
+    ],
+    [
+      'neither prompt nor request',
+      ['call', '--account', 'a', '--route', 'r', '--max-tokens', '1'],
+      2,
+      'one of them',
+    ],
+    [
+      'max tokens of text',
+      ['call', '--account', 'a', '--route', 'r', '--max-tokens', 'many', '--prompt', 'x'],
+      2,
+      '--max-tokens is "many"; give a whole number, 1 or more',
+    ],
+    ['a long id', ['account', 'create', 'x'.repeat(201)], 2, 'is 201 characters long'],
+    ['an empty id', ['account', 'create', ''], 2, 'is empty'],
     ['a missing file', ['config', 'check', '/nowhere.yaml'], 2, 'cannot read /nowhere.yaml'],
   ])('%s ends with its code and the way out', async (_name, args, code, message) => {
     const run = await runCli(args);
