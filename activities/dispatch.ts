@@ -16,7 +16,7 @@ import { HoldfastError } from '../domain/failure.js';
 import { encodeObservation, type ObservationJson } from '../domain/observation.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
 import { digestOf } from '../ledger/bodies.js';
-import { type FenceAnswer, giveUp, takeFence } from '../ledger/fence.js';
+import { type FenceAnswer, giveUp, type StepAnswer, takeFence } from '../ledger/fence.js';
 import { recordObservation, type ObservationRecord } from '../ledger/record.js';
 import type { Dispatched, ProviderPort } from '../providers/port.js';
 import type { DispatchActivities, DispatchInput, DispatchResult } from './contract.js';
@@ -113,7 +113,7 @@ async function send(dependencies: ActivityDependencies, sending: Send): Promise<
       answer: { digest: digestOf(dispatched.answer.text), text: dispatched.answer.text },
     }),
   };
-  const snapshot = await untilRecorded(() => recordObservation(dependencies.ledger, record));
+  const snapshot = await untilRecorded(() => recordWithAnswer(dependencies, record));
   if (snapshot === undefined) {
     return { kind: 'handed_over', record: { ...attempt, askId: input.askId, observation } };
   }
@@ -181,6 +181,30 @@ function afterTheEnd(signal: AbortSignal): {
       clearTimeout(timer);
     },
   };
+}
+
+/** A text that the database cannot store is left out: the charge is booked without it. */
+async function recordWithAnswer(
+  { ledger, logger }: ActivityDependencies,
+  record: ObservationRecord,
+): Promise<StepAnswer> {
+  try {
+    return await recordObservation(ledger, record);
+  } catch (error) {
+    const isRefusedText =
+      error instanceof HoldfastError &&
+      error.code === 'LEDGER_CONTRACT_BROKEN' &&
+      record.answer !== undefined;
+    if (!isRefusedText) throw error;
+    logger.warn(
+      { operationKey: record.operationKey },
+      'answer could not be stored, recording without it',
+    );
+    const withoutAnswer = Object.fromEntries(
+      Object.entries(record).filter(([field]) => field !== 'answer'),
+    ) as unknown as ObservationRecord;
+    return recordObservation(ledger, withoutAnswer);
+  }
 }
 
 /** Where to go on to: after a proof that nothing was sent the same route, else the next one. */

@@ -7,6 +7,7 @@
 import { HoldfastError } from '../domain/failure.js';
 import {
   bodyProblems,
+  type LlmCallInput,
   inputTokensAtMost,
   maxTokensProblems,
   type Problem,
@@ -95,8 +96,10 @@ async function place(
   const { ledger, logger } = dependencies;
   const { input, operationId } = request;
   try {
-    const prepared = await prepare(dependencies, request);
-    if (prepared.kind === 'invalid') return prepared;
+    const offered = await prepare(dependencies, request);
+    // An id that exists is answered before anything of today is read, the configuration included.
+    const prepared = offered.kind === 'invalid' ? await joining(dependencies, request) : offered;
+    if (prepared === undefined) return offered as Extract<PlaceHoldResult, { kind: 'invalid' }>;
     const answer = await placeHold(ledger, {
       account: input.accountId,
       operation: operationId,
@@ -107,7 +110,7 @@ async function place(
       scopes: scopesOf(input),
       chain: prepared.chain,
       requestDigest: prepared.requestDigest,
-      requestText: prepared.requestText,
+      ...(prepared.requestText !== undefined && { requestText: prepared.requestText }),
     });
     switch (answer.status) {
       case 'placed':
@@ -145,7 +148,7 @@ interface Prepared {
   readonly terms: Readonly<Record<string, unknown>>;
   readonly chain: Chain;
   readonly requestDigest: string;
-  readonly requestText: string;
+  readonly requestText?: string;
 }
 
 /** Checks what only a worker knows: the route, its limit, and the text behind a reference. */
@@ -190,16 +193,41 @@ async function prepare(
     chain: chainOf(dependencies, route, bound),
     requestDigest,
     requestText,
-    terms: {
-      kind: 'call',
-      account: input.accountId,
-      route: input.route,
-      request: requestDigest,
-      maxTokens: input.maxTokens,
-      tags: [...(input.tags ?? [])].sort(),
-      endUser: input.endUser ?? null,
-      taskId: input.taskId ?? null,
-    },
+    terms: termsOf(input, requestDigest),
+  };
+}
+
+/** The caller's terms: what makes two askings the same. */
+function termsOf(input: LlmCallInput, requestDigest: string): Prepared['terms'] {
+  return {
+    kind: 'call',
+    account: input.accountId,
+    route: input.route,
+    request: requestDigest,
+    maxTokens: input.maxTokens,
+    tags: [...(input.tags ?? [])].sort(),
+    endUser: input.endUser ?? null,
+    taskId: input.taskId ?? null,
+  };
+}
+
+/** To join what is stored: the caller's terms alone. Undefined where it would be admitted anew. */
+async function joining(
+  { ledger }: ActivityDependencies,
+  { input, operationId }: PlaceHoldInput,
+): Promise<Prepared | undefined> {
+  const stored = await readOperation(ledger, { accountId: input.accountId, operationId });
+  const isAdmittedAnew =
+    stored === undefined ||
+    (stored.outcome === 'released' &&
+      stored.attempts.every((attempt) => attempt.phase === 'withdrawn'));
+  if (isAdmittedAnew) return undefined;
+  const requestDigest = input.requestRef ?? digestOf(JSON.stringify(input.request));
+  return {
+    kind: 'prepared',
+    terms: termsOf(input, requestDigest),
+    chain: { routes: [], fallbackWhileUnknown: 'wait', sameRouteAttempts: 0 },
+    requestDigest,
   };
 }
 

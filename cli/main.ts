@@ -49,6 +49,9 @@ function codeOf(error: unknown): number {
   return EXIT.failed;
 }
 
+// Whoever reads us may stop early, as `head` does.
+process.stdout.on('error', () => process.exit(EXIT.done));
+
 try {
   await program.parseAsync();
 } catch (error) {

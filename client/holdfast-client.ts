@@ -176,7 +176,11 @@ async function answerWithin(
 ): Promise<AnswerKnown | undefined> {
   const until = Date.now() + timeoutMs;
   try {
-    return await client.withDeadline(until, () => handle.executeUpdate(awaitAnswerUpdate));
+    for (;;) {
+      const known = await client.withDeadline(until, () => handle.executeUpdate(awaitAnswerUpdate));
+      // Only a run that continues as new says so: the next one is asked.
+      if (known.status !== 'unknown') return known;
+    }
   } catch (error) {
     if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return undefined;
     const hasClosed =

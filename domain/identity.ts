@@ -9,12 +9,16 @@ const ID_LENGTH_MAX = 200;
 // eslint-disable-next-line no-control-regex -- control characters are exactly what is looked for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
+/** Half of a surrogate pair: JSON can carry it, and no database can store it. */
+const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
+
 /** What is wrong with an id, in words that complete "it is …"; undefined when it is a good one. */
 export function problemOfId(id: unknown): string | undefined {
   if (typeof id !== 'string') return id === undefined ? 'missing' : 'not a text';
   if (id === '') return 'empty';
   if (id.length > ID_LENGTH_MAX) return `${id.length} characters long`;
   if (CONTROL.test(id)) return 'a text with control characters';
+  if (LONE_SURROGATE.test(id)) return 'a text with half a character (a lone surrogate)';
   if (id.trim() !== id) return 'a text with spaces around it';
   return undefined;
 }

@@ -92,8 +92,53 @@ export type Observation = ChargeOf<Amount> | NotAccepted | StatusSeen | NoAnswer
 /** The JSON twin: amounts are digits. */
 export type ObservationJson = ChargeOf<AmountJson> | NotAccepted | StatusSeen | NoAnswer;
 
+/** Long enough for any id of a provider, short enough for every index and list. */
+const TEXT_LENGTH_MAX = 200;
+
+// A provider may say anything; what it says must never keep its charge out of the ledger.
+const UNSTORABLE =
+  // eslint-disable-next-line no-control-regex -- control characters are exactly what is looked for
+  /[\u0000-\u001f\u007f]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
+
+function storable(text: string): string {
+  return text.slice(0, TEXT_LENGTH_MAX).replace(UNSTORABLE, '\uFFFD');
+}
+
+function storableEvidence(evidence: Evidence): Evidence {
+  return {
+    ...evidence,
+    reference: storable(evidence.reference) || 'no reference',
+    ...(evidence.status !== undefined && { status: storable(evidence.status) }),
+  };
+}
+
+/** The JSON twin, with the provider's own words made storable: what is cut is an id, never money. */
 export function encodeObservation(observation: Observation): ObservationJson {
-  if (observation.kind !== 'charge') return observation;
-  const { amount, ...rest } = observation;
-  return amount === undefined ? rest : { ...rest, amount: amount.toString() as AmountJson };
+  const evidence = storableEvidence(observation.evidence);
+  switch (observation.kind) {
+    case 'charge': {
+      const { amount, remoteId, ...rest } = observation;
+      return {
+        ...rest,
+        evidence,
+        ...(remoteId !== undefined && { remoteId: storable(remoteId) }),
+        ...(amount !== undefined && { amount: amount.toString() as AmountJson }),
+      };
+    }
+    case 'not_accepted':
+      return { ...observation, evidence, detail: storable(observation.detail) };
+    case 'status': {
+      const { remoteId, ...rest } = observation;
+      return { ...rest, evidence, ...(remoteId !== undefined && { remoteId: storable(remoteId) }) };
+    }
+    case 'no_answer': {
+      const { remoteId, ...rest } = observation;
+      return {
+        ...rest,
+        evidence,
+        detail: storable(observation.detail),
+        ...(remoteId !== undefined && { remoteId: storable(remoteId) }),
+      };
+    }
+  }
 }

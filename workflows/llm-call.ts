@@ -46,6 +46,7 @@ export async function llmCall(raw: unknown): Promise<LlmCallResult> {
     wakeCount: 0,
     cancelRequested: false,
     cancelStored: false,
+    isHandingOver: false,
     snapshot: undefined,
     shownState: undefined,
     result: undefined,
@@ -155,14 +156,27 @@ async function follow(supervision: Supervision, askId: string): Promise<LlmCallR
       case 'ask':
         see(supervision, snapshot);
         if (workflowInfo().continueAsNewSuggested) {
-          await condition(allHandlersFinished);
-          return continueAsNew<typeof llmCall>({ ...supervision.input, askId });
+          if (await handOver(supervision)) {
+            return continueAsNew<typeof llmCall>({ ...supervision.input, askId });
+          }
+          continue;
         }
         snapshot = await askUntilNews(supervision, snapshot);
         break;
     }
     see(supervision, snapshot, step.kind === 'dispatch' ? undefined : supervision.shownState);
   }
+}
+
+/**
+ * Lets whoever waits go, to ask the next run. False when a wish to stop came meanwhile: it is stored
+ * by this run, which heard it.
+ */
+async function handOver(supervision: Supervision): Promise<boolean> {
+  supervision.isHandingOver = true;
+  await condition(allHandlersFinished);
+  supervision.isHandingOver = false;
+  return !supervision.cancelRequested || supervision.cancelStored;
 }
 
 /** A step that is due again at once did nothing: it waits, so that nobody runs hot. */
@@ -220,7 +234,8 @@ async function endUnavailable(
     supervision.snapshot = snapshot;
     return follow(supervision, askId);
   }
-  return unavailableResult();
+  // An earlier attempt, or another sender of this one, may have settled meanwhile: that is the end.
+  return snapshot?.outcome === 'settled' ? resultOf(snapshot) : unavailableResult();
 }
 
 async function refuseInput(supervision: Supervision, message: string): Promise<never> {

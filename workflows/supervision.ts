@@ -14,6 +14,7 @@ import {
 import type { LlmCallInput } from '../domain/call-input.js';
 import { answerStatusOf, type LlmCallResult } from '../domain/call-result.js';
 import { explainOperation } from '../domain/explain.js';
+import { problemOfId } from '../domain/identity.js';
 import { newestAttempt } from '../domain/next-step.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
 import {
@@ -38,6 +39,8 @@ export interface Supervision {
   wakeCount: number;
   cancelRequested: boolean;
   cancelStored: boolean;
+  /** The run is about to continue as new: whoever waits hears so and asks the next run. */
+  isHandingOver: boolean;
   snapshot: OperationSnapshot | undefined;
   shownState: string | undefined;
   result: LlmCallResult | undefined;
@@ -88,7 +91,7 @@ export function listen(supervision: Supervision): void {
 function askIdOf(request: unknown): string | undefined {
   if (typeof request !== 'object' || request === null) return undefined;
   const { askId } = request as { askId?: unknown };
-  return typeof askId === 'string' && askId !== '' ? askId : undefined;
+  return typeof askId === 'string' && problemOfId(askId) === undefined ? askId : undefined;
 }
 
 /** An ask that joins an operation which stands open, or has ended, is answered with that. */
@@ -107,6 +110,9 @@ function answerOf(supervision: Supervision): AnswerKnown | undefined {
     return { status: answerStatusOf(result), answerRef: result.answerRef, result };
   }
   const answerRef = snapshot?.answerRef ?? null;
+  if (answerRef === null && supervision.isHandingOver) {
+    return { status: 'unknown', answerRef: null, result: null };
+  }
   return answerRef === null ? undefined : { status: 'answered', answerRef, result: null };
 }
 

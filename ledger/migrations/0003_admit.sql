@@ -207,7 +207,7 @@ language sql volatile as $$
     (operation_key, reason, budget_id, account_id, operation_id, route, numbers, first_at, last_at)
   values
     (ledger.operation_key_of(p_account_id, p_operation_id), p_refusal ->> 'reason',
-     coalesce(p_refusal ->> 'budgetId', ''), p_account_id, p_operation_id, p_route, p_refusal,
+     coalesce(p_refusal ->> 'budgetId', ''), p_account_id, p_operation_id, coalesce(p_route, ''), p_refusal,
      ledger.now(), ledger.now())
   on conflict (operation_key, reason, budget_id) do update
   set refusal_count = refusal.refusal_count + 1, last_at = excluded.last_at, numbers = excluded.numbers,

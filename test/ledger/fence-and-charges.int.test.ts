@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { amount } from '../../domain/money.js';
 import { nextStep } from '../../domain/next-step.js';
+import { encodeObservation } from '../../domain/observation.js';
 import type { OperationSnapshot } from '../../domain/snapshot.js';
 import { nextAttempt, placeHold } from '../../ledger/admit.js';
 import { endAsk, giveUp, requestCancel, withdraw } from '../../ledger/fence.js';
@@ -262,6 +264,22 @@ describe('P5: the truth is bookable', () => {
     expect(kinds).toEqual(['hold_placed', 'fence_taken', 'charged', 'duplicate']);
     const { rows } = await books.admin.query('select attempt_key from ledger.unmatched_report');
     expect(rows).toEqual([{ attempt_key: 'nobody-1' }]);
+  });
+
+  test('a charge is booked whatever the provider puts into its ids', async () => {
+    for (const [index, remoteId] of ['a\u0000b', 'half \ud800', 'x'.repeat(100_000)].entries()) {
+      const { snapshot } = await sent(`odd-${index}`, 10);
+      const odd = encodeObservation({
+        kind: 'charge',
+        basis: 'final',
+        amount: amount(10n),
+        usage: { output_tokens: 10 },
+        remoteId,
+        evidence: { source: 'response', reference: remoteId, status: remoteId },
+      });
+      expect((await observe(books.ledger, snapshot, odd)).status).toBe('captured');
+    }
+    expect(await balance()).toMatchObject({ captured_amount: 30n, held_amount: 0n });
   });
 
   test('a charge for an attempt that was never sent passes through dispatched', async () => {

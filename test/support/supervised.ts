@@ -34,6 +34,8 @@ export interface Supervised {
   readonly temporal: Client;
   readonly provider: ProviderControl;
   readonly accountId: string;
+  /** What the worker knows of its routes; changing it is a new configuration. */
+  readonly routes: Map<string, RouteSettings>;
   /** Starts a call with nothing but Temporal's own client. */
   start(
     operationId: string,
@@ -99,6 +101,11 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
     baseUrl: url,
     apiKey: 'simulator',
   });
+  const routes = new Map([
+    route('fake-priced', ['fake-fallback']),
+    route('fake-fallback', []),
+    ['plain', { ...route('plain', [])[1], provider: 'plain', model: 'fake-direct' }],
+  ]);
   const temporalOptions = { address: inject('temporalAddress') };
   const worker: RunningWorker = await startWorker({
     temporal: temporalOptions,
@@ -110,11 +117,7 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
         ['metered', provider],
         ['plain', createOpenAiChatProvider({ name: 'plain', baseUrl: `${url}/v1`, apiKey: 'any' })],
       ]),
-      routes: new Map([
-        route('fake-priced', ['fake-fallback']),
-        route('fake-fallback', []),
-        ['plain', { ...route('plain', [])[1], provider: 'plain', model: 'fake-direct' }],
-      ]),
+      routes,
       logger: pino({ level: 'silent' }),
     },
   });
@@ -125,6 +128,7 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
     temporal,
     provider: createProviderControl(url),
     accountId: account,
+    routes,
     start: (operationId, input, startOptions) =>
       temporal.workflow.start<() => Promise<LlmCallResult>>('llmCall', {
         ...startOptions,

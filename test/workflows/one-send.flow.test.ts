@@ -152,3 +152,58 @@ describe('a provider where nothing can be looked up', () => {
     expect(snapshot?.attempts[0]?.pricedBy).toBe('price_book');
   });
 });
+
+describe('P2: a supervisor that lives long', () => {
+  test('a configuration that has changed does not part a supervisor from its open hold', async () => {
+    const { handle, key } = await startSilent('reconfigured');
+    await handle.terminate('test');
+    const before = stage.routes.get('fake-priced');
+    if (before === undefined) throw new Error('no route');
+    stage.routes.set('fake-priced', { ...before, maxTokensMax: 2 });
+    const limited = await stage.start('reconfigured');
+    await expect.poll(() => limited.query<string>('explain')).toContain('Attempt 1');
+    await limited.terminate('test');
+    stage.routes.delete('fake-priced');
+    const again = await stage.start('reconfigured');
+    await stage.provider.releaseAll();
+    expect(await again.result()).toMatchObject({ outcome: 'settled', chargedAmount: '40' });
+    expect(await stage.provider.receivedUnder(key)).toBe(1);
+    await expect((await stage.start('brand-new')).result()).rejects.toThrow();
+    stage.routes.set('fake-priced', before);
+  });
+
+  test('a caller who waits for the answer does not end the asking when the history grows too long', async () => {
+    await stage.provider.behave({
+      times: 1,
+      do: { drop: 'after_accepting', lookup: { finds: 'after_release' } },
+    });
+    const handle = await stage.start('long-lived');
+    const { runId } = await handle.describe();
+    await expect
+      .poll(() => handle.query<string>('explain'), { timeout: 10_000 })
+      .toContain('UNKNOWN');
+    const waiting = await handle.startUpdate<{ status: string }, []>('awaitAnswer', {
+      waitForStage: 'ACCEPTED',
+    });
+    for (let round = 0; round < 44; round += 1) {
+      await Promise.all(
+        Array.from({ length: 100 }, () =>
+          stage.temporal.workflow.getHandle(handle.workflowId).signal('lookUpNow', {}),
+        ),
+      );
+    }
+    await waitUntil(
+      'it continues as new',
+      async () => {
+        const description = await stage.temporal.workflow.getHandle(handle.workflowId).describe();
+        return description.runId === runId ? undefined : true;
+      },
+      40_000,
+    );
+    expect((await waiting.result()).status).toBe('unknown');
+    await stage.provider.releaseAll();
+    const newest = stage.temporal.workflow.getHandle(handle.workflowId);
+    await newest.signal('lookUpNow', {});
+    expect(await newest.result()).toMatchObject({ outcome: 'settled', chargedAmount: '40' });
+  }, 90_000);
+});
