@@ -283,7 +283,7 @@ function onWorkerShutdown(callback: () => void): () => void {
 
 function startHeartbeat(heartbeatMs: number): () => void {
   const context = Context.current();
-  context.heartbeat();
+  // The server counts from the start of the activity; a beat at once would cost it a transition.
   const timer = setInterval(
     () => {
       context.heartbeat();

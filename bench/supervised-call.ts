@@ -58,7 +58,8 @@ export async function benchSupervisedCall(): Promise<void> {
   });
   const running = bare.run();
   const client = new Client({ connection: await Connection.connect({ address }) });
-  for (const callers of [1, 16]) await compare(client, callers);
+  const near = new Client({ connection: supervised.connection });
+  for (const callers of [1, 16]) await compare(client, near, callers);
   bare.shutdown();
   await running;
   await connection.close();
@@ -69,7 +70,7 @@ export async function benchSupervisedCall(): Promise<void> {
   await stand.close();
 }
 
-async function compare(client: Client, callers: number): Promise<void> {
+async function compare(client: Client, near: Client, callers: number): Promise<void> {
   const plain = (type: string) => (no: number) =>
     client.workflow.execute(type, {
       taskQueue: QUEUE,
@@ -77,7 +78,8 @@ async function compare(client: Client, callers: number): Promise<void> {
       args: [],
     });
   const call = (no: number): Promise<unknown> =>
-    client.workflow.execute('llmCall', {
+    near.workflow.execute('llmCall', {
+      requestEagerStart: true,
       taskQueue: 'holdfast',
       workflowId: `call/account-0/${callers}-${no}`,
       args: [

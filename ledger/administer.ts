@@ -5,7 +5,7 @@ import type { Amount, Unit } from '../domain/money.js';
 import type { Rate } from '../domain/price-book.js';
 import type { Ledger } from './connection.js';
 
-export type CreateStatus = 'created' | 'exists' | 'exists_otherwise';
+export type CreateStatus = 'created' | 'exists' | 'exists_otherwise' | 'account_not_found';
 
 export type ScopeKind = 'account' | 'team' | 'organisation' | 'tag' | 'end_user' | 'task';
 

@@ -680,22 +680,42 @@ begin
   return v_status;
 end;
 
+function book_report_safely(p_attempt ledger.attempt, p_report jsonb, p_evidence_id bigint) returns text
+begin
+  return ledger.book_report(p_attempt, p_report, p_evidence_id);
+exception when numeric_value_out_of_range then
+  if p_attempt.ended_at is null then
+    perform ledger.retain(p_attempt, 'unknown', 'inconsistent_usage', p_evidence_id, 'a total larger than any book can hold',
+                          (p_report ->> 'question_delay_ms')::bigint);
+    return 'retained';
+  end if;
+  return 'noted_after_end';
+end;
+
 function budgets_of_attempt(p_operation_key text, p_attempt_no integer) returns text[]
-  select coalesce(array_agg(distinct period.budget_id), '{}')
-  from ledger.hold join ledger.budget_period period using (budget_period_id)
-  where hold.operation_key = p_operation_key and hold.attempt_no = p_attempt_no;
+begin
+  return (
+    select coalesce(array_agg(distinct period.budget_id), '{}')
+    from ledger.hold join ledger.budget_period period using (budget_period_id)
+    where hold.operation_key = p_operation_key and hold.attempt_no = p_attempt_no
+  );
+end;
 
 function budgets_of_request(p_account_id text, p_scopes jsonb) returns text[] security definer
-  select coalesce(array_agg(distinct scope.budget_id order by scope.budget_id), '{}')
-  from ledger.account
-  join ledger.budget_scope scope on
-       (scope.kind = 'account'      and scope.value = account.account_id)
-    or (scope.kind = 'team'         and scope.value = account.team)
-    or (scope.kind = 'organisation' and scope.value = account.organisation)
-    or (scope.kind = 'end_user'     and scope.value = p_scopes ->> 'endUser')
-    or (scope.kind = 'task'         and scope.value = p_scopes ->> 'taskId')
-    or (scope.kind = 'tag'          and coalesce(p_scopes -> 'tags', '[]') ? scope.value)
-  where account.account_id = p_account_id;
+begin
+  return (
+    select coalesce(array_agg(distinct scope.budget_id order by scope.budget_id), '{}')
+    from ledger.account
+    join ledger.budget_scope scope on
+         (scope.kind = 'account'      and scope.value = account.account_id)
+      or (scope.kind = 'team'         and scope.value = account.team)
+      or (scope.kind = 'organisation' and scope.value = account.organisation)
+      or (scope.kind = 'end_user'     and scope.value = p_scopes ->> 'endUser')
+      or (scope.kind = 'task'         and scope.value = p_scopes ->> 'taskId')
+      or (scope.kind = 'tag'          and coalesce(p_scopes -> 'tags', '[]') ? scope.value)
+    where account.account_id = p_account_id
+  );
+end;
 
 function capture(p_attempt ledger.attempt, p_total bigint, p_priced_by text, p_evidence_id bigint) returns void
 declare
@@ -785,15 +805,19 @@ function check() returns TABLE(problem text, subject text, detail text) security
       or operation.state <> (array_agg(event.to_state order by event.event_no desc))[1];
 
 function compute_state(p_operation_key text) returns text
-  select case
-    when bool_or(phase = 'unknown') then 'unknown'
-    when bool_or(phase in ('sending', 'in_flight')) then 'dispatched'
-    when bool_or(phase = 'not_sent') then
-      case when bool_or(phase in ('free', 'charged')) then 'dispatched' else 'held' end
-    when bool_or(phase = 'charged') then 'settled'
-    else 'released'
-  end
-  from ledger.attempt where operation_key = p_operation_key;
+begin
+  return (
+    select case
+      when bool_or(phase = 'unknown') then 'unknown'
+      when bool_or(phase in ('sending', 'in_flight')) then 'dispatched'
+      when bool_or(phase = 'not_sent') then
+        case when bool_or(phase in ('free', 'charged')) then 'dispatched' else 'held' end
+      when bool_or(phase = 'charged') then 'settled'
+      else 'released'
+    end
+    from ledger.attempt where operation_key = p_operation_key
+  );
+end;
 
 function cost_of(p_price_version_id bigint, p_usage jsonb, OUT amount numeric, OUT unpriced_dimension text) returns record
 begin
@@ -811,16 +835,20 @@ begin
 end;
 
 function counters_agree(p_period ledger.budget_period) returns boolean
-  select not exists (
-    select 1
-    from (values ('limit',     -p_period.limit_amount),
-                 ('available', p_period.limit_amount - p_period.held_amount - p_period.captured_amount),
-                 ('held',      p_period.held_amount),
-                 ('captured',  p_period.captured_amount)) as counter (account, balance)
-    where counter.balance <> coalesce(
-      (select entry.balance_after from ledger.entry
-       where entry.budget_period_id = p_period.budget_period_id and entry.account = counter.account
-       order by entry.entry_no desc limit 1), 0));
+begin
+  return (
+    select not exists (
+      select 1
+      from (values ('limit',     -p_period.limit_amount),
+                   ('available', p_period.limit_amount - p_period.held_amount - p_period.captured_amount),
+                   ('held',      p_period.held_amount),
+                   ('captured',  p_period.captured_amount)) as counter (account, balance)
+      where counter.balance <> coalesce(
+        (select entry.balance_after from ledger.entry
+         where entry.budget_period_id = p_period.budget_period_id and entry.account = counter.account
+         order by entry.entry_no desc limit 1), 0))
+  );
+end;
 
 function create_account(p_account_id text, p_team text, p_organisation text) returns text security definer
 begin
@@ -841,6 +869,11 @@ declare
 begin
   if p_period_kind <> 'none' then
     raise exception 'period kind % is not supported yet, use none', p_period_kind using errcode = 'LG001';
+  end if;
+  if exists (select 1 from jsonb_array_elements(p_scopes) scope
+             where scope ->> 'kind' = 'account'
+               and not exists (select 1 from ledger.account where account_id = scope ->> 'value')) then
+    return 'account_not_found';
   end if;
   insert into ledger.budget (budget_id, unit, limit_amount, period_kind, time_zone, created_at)
   values (p_budget_id, p_unit, p_limit_amount, p_period_kind, p_time_zone, ledger.now())
@@ -924,10 +957,6 @@ declare
   v_admission jsonb;
   v_no        integer;
 begin
-  if v_next is not null then
-    perform ledger.lock_budgets(ledger.budgets_of_attempt(p_attempt.operation_key, p_attempt.attempt_no)
-      || ledger.budgets_of_request(p_operation.account_id, p_operation.scopes));
-  end if;
   if p_proof is not null then
     perform ledger.end_uncharged(p_attempt, 'free', p_proof, p_evidence_id);
   end if;
@@ -970,17 +999,21 @@ begin
 end;
 
 function fence_problem(p_operation ledger.operation, p_attempt ledger.attempt, p_ask_id text) returns text
-  select case
-    when p_attempt.phase in ('withdrawn', 'free', 'charged') then 'ended'
-    when p_attempt.phase <> 'not_sent' then 'taken'
-    when p_operation.cancel <> 'none' then 'cancel_requested'
-    when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged')
-      then 'charged'
-    when exists (select 1 from ledger.ask
-                 where operation_key = p_operation.operation_key and ask_id = p_ask_id and ended_at is not null)
-      then 'ask_ended'
-    when p_attempt.dispatch_before <= ledger.now() then 'too_late'
-  end;
+begin
+  return (
+    select case
+      when p_attempt.phase in ('withdrawn', 'free', 'charged') then 'ended'
+      when p_attempt.phase <> 'not_sent' then 'taken'
+      when p_operation.cancel <> 'none' then 'cancel_requested'
+      when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged')
+        then 'charged'
+      when exists (select 1 from ledger.ask
+                   where operation_key = p_operation.operation_key and ask_id = p_ask_id and ended_at is not null)
+        then 'ask_ended'
+      when p_attempt.dispatch_before <= ledger.now() then 'too_late'
+    end
+  );
+end;
 
 function get_body(p_digest text) returns text security definer
   select content from ledger.body where digest = p_digest;
@@ -1033,7 +1066,11 @@ begin
 end;
 
 function is_trusted() returns boolean security definer
-  select (select system_identifier from pg_control_system()) = system_identifier from ledger.identity;
+begin
+  return (
+    select (select system_identifier from pg_control_system()) = system_identifier from ledger.identity
+  );
+end;
 
 function lock_budgets(p_budget_ids text[]) returns void
 begin
@@ -1104,21 +1141,29 @@ begin
 end;
 
 function next_problem(p_operation ledger.operation) returns text
-  select case
-    when p_operation.cancel <> 'none' then 'cancel_requested'
-    when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged') then 'charged'
-    when p_operation.fallback_before <= ledger.now() then 'too_late'
-    when exists (
-      select 1 from ledger.ask join ledger.attempt using (operation_key, ask_id)
-      where ask.operation_key = p_operation.operation_key and ask.ended_at is not null
-        and attempt.attempt_no = (select max(attempt_no) from ledger.attempt newest
-                                  where newest.operation_key = p_operation.operation_key)) then 'ask_ended'
-    when p_operation.chain ->> 'fallbackWhileUnknown' = 'wait' and exists (
-      select 1 from ledger.attempt where operation_key = p_operation.operation_key and ended_at is null) then 'earlier_attempt_open'
-  end;
+begin
+  return (
+    select case
+      when p_operation.cancel <> 'none' then 'cancel_requested'
+      when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged') then 'charged'
+      when p_operation.fallback_before <= ledger.now() then 'too_late'
+      when exists (
+        select 1 from ledger.ask join ledger.attempt using (operation_key, ask_id)
+        where ask.operation_key = p_operation.operation_key and ask.ended_at is not null
+          and attempt.attempt_no = (select max(attempt_no) from ledger.attempt newest
+                                    where newest.operation_key = p_operation.operation_key)) then 'ask_ended'
+      when p_operation.chain ->> 'fallbackWhileUnknown' = 'wait' and exists (
+        select 1 from ledger.attempt where operation_key = p_operation.operation_key and ended_at is null) then 'earlier_attempt_open'
+    end
+  );
+end;
 
 function now() returns timestamp with time zone security definer
-  select clock_timestamp() + clock_offset from ledger.identity;
+begin
+  return (
+    select clock_timestamp() + clock_offset from ledger.identity
+  );
+end;
 
 function open_attempt(p_operation_key text, p_offer jsonb, p_ask_id text, p_admission jsonb) returns integer
 declare
@@ -1149,14 +1194,23 @@ begin
 end;
 
 function open_posting(p_kind text, p_operation_key text, p_attempt_no integer, p_evidence_id bigint) returns bigint
+declare
+  v_posting bigint;
+begin
   insert into ledger.posting (kind, operation_key, attempt_no, evidence_id, recorded_at)
   values (p_kind, p_operation_key, p_attempt_no, p_evidence_id, ledger.now())
-  returning posting_id;
+  returning posting_id into v_posting;
+  return v_posting;
+end;
 
 function operation_key_of(p_account_id text, p_operation_id text) returns text
-  select left(encode(sha256(convert_to(
-    ledger_id::text || chr(31) || p_account_id || chr(31) || p_operation_id, 'UTF8')), 'hex'), 32)
-  from ledger.identity;
+begin
+  return (
+    select left(encode(sha256(convert_to(
+      ledger_id::text || chr(31) || p_account_id || chr(31) || p_operation_id, 'UTF8')), 'hex'), 32)
+    from ledger.identity
+  );
+end;
 
 function period_of(p_budget ledger.budget) returns ledger.budget_period
 declare
@@ -1289,10 +1343,14 @@ begin
 end;
 
 function price_version_of(p_route text) returns bigint security definer
-  select price_version_id from ledger.price_version
-  where route = p_route and valid_from <= ledger.now()
-  order by valid_from desc, price_version_id desc
-  limit 1;
+begin
+  return (
+    select price_version_id from ledger.price_version
+    where route = p_route and valid_from <= ledger.now()
+    order by valid_from desc, price_version_id desc
+    limit 1
+  );
+end;
 
 function put_body(p_digest text, p_content text) returns void security definer
 begin
@@ -1305,8 +1363,12 @@ begin
 end;
 
 function question_due(p_attempt ledger.attempt, p_delay_ms bigint) returns timestamp with time zone
-  select ledger.now()
-    + coalesce(p_delay_ms, (p_attempt.offer -> 'timings' ->> 'questionFirstMs')::bigint) * interval '1 millisecond';
+begin
+  return (
+    select ledger.now()
+      + coalesce(p_delay_ms, (p_attempt.offer -> 'timings' ->> 'questionFirstMs')::bigint) * interval '1 millisecond'
+  );
+end;
 
 function raise_floor(p_attempt ledger.attempt, p_floor bigint, p_evidence_id bigint, p_delay_ms bigint) returns void
 declare
@@ -1405,9 +1467,14 @@ begin
   where operation_key = v_key and attempt_no = v_attempt.attempt_no
   returning * into v_attempt;
 
+  -- One sorted lock over what ends and what may begin: two locks in a row could wait for each other.
+  if nullif(p -> 'next', 'null'::jsonb) is not null then
+    perform ledger.lock_budgets(ledger.budgets_of_attempt(v_key, v_attempt.attempt_no)
+      || ledger.budgets_of_request(v_operation.account_id, v_operation.scopes));
+  end if;
   case v_kind
     when 'charge' then
-      v_status := ledger.book_report(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms'), v_evidence);
+      v_status := ledger.book_report_safely(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms'), v_evidence);
       if v_seen ->> 'basis' = 'final' and v_operation.execution_status in ('not_started', 'running', 'unknown') then
         update ledger.operation set execution_status = 'completed' where operation_key = v_key;
       end if;
@@ -1550,45 +1617,58 @@ begin
 end;
 
 function shows_work(p_usage jsonb) returns boolean
-  select exists (select 1 from jsonb_each_text(coalesce(p_usage, '{}')) used
-                 where used.key <> 'request' and used.value::numeric > 0);
+begin
+  return (
+    select exists (select 1 from jsonb_each_text(coalesce(p_usage, '{}')) used
+                   where used.key <> 'request' and used.value::numeric > 0)
+  );
+end;
 
 function signature_of(p_function text) returns text
   select '(' || pg_get_function_identity_arguments(oid) || ')' from pg_proc
   where pronamespace = 'ledger'::regnamespace and proname = p_function;
 
 function snapshot(p_operation_key text) returns jsonb security definer
-  select jsonb_build_object(
-    'operationKey', operation.operation_key, 'accountId', operation.account_id, 'operationId', operation.operation_id,
-    'kind', operation.kind, 'state', operation.state, 'outcome', operation.outcome, 'cancel', operation.cancel,
-    'executionStatus', operation.execution_status, 'answerRef', operation.answer_digest,
-    'budgetIds', (select coalesce(jsonb_agg(distinct period.budget_id), '[]')
-                  from ledger.hold join ledger.budget_period period using (budget_period_id)
-                  where hold.operation_key = operation.operation_key),
-    'chain', operation.chain, 'fallbackProblem', ledger.next_problem(operation),
-    'attempts', (
-      select jsonb_agg(jsonb_build_object(
-        'attemptNo', attempt.attempt_no, 'attemptKey', attempt.attempt_key, 'route', attempt.route,
-        'provider', attempt.provider, 'phase', attempt.phase, 'unit', attempt.unit,
-        'heldAmount', case when attempt.ended_at is null then attempt.amount else 0 end::text,
-        'chargedAmount', attempt.charged_amount::text, 'floorAmount', attempt.floor_amount::text,
-        'boundAmount', attempt.amount::text,
-        'proof', attempt.proof, 'reasons', attempt.reasons, 'unknownSince', attempt.unknown_since,
-        'unknownMs', floor(extract(epoch from ledger.now() - attempt.unknown_since) * 1000)::bigint,
-        'remoteId', attempt.remote_id, 'questionCount', attempt.question_count, 'lastAnswer', attempt.last_answer,
-        'nextQuestionDueAt', attempt.next_question_due_at,
-        'dispatchBeforePassed', attempt.dispatch_before <= ledger.now(),
-        'timings', attempt.offer -> 'timings', 'pricedBy', attempt.priced_by) order by attempt.attempt_no)
-      from ledger.attempt where attempt.operation_key = operation.operation_key),
-    'refusal', (select numbers from ledger.refusal
-                where refusal.operation_key = operation.operation_key order by last_at desc limit 1))
-  from ledger.operation where operation.operation_key = p_operation_key;
+begin
+  return (
+    select jsonb_build_object(
+      'operationKey', operation.operation_key, 'accountId', operation.account_id, 'operationId', operation.operation_id,
+      'kind', operation.kind, 'state', operation.state, 'outcome', operation.outcome, 'cancel', operation.cancel,
+      'executionStatus', operation.execution_status, 'answerRef', operation.answer_digest,
+      'budgetIds', (select coalesce(jsonb_agg(distinct period.budget_id), '[]')
+                    from ledger.hold join ledger.budget_period period using (budget_period_id)
+                    where hold.operation_key = operation.operation_key),
+      'chain', operation.chain, 'fallbackProblem', ledger.next_problem(operation),
+      'attempts', (
+        select jsonb_agg(jsonb_build_object(
+          'attemptNo', attempt.attempt_no, 'attemptKey', attempt.attempt_key, 'route', attempt.route,
+          'provider', attempt.provider, 'phase', attempt.phase, 'unit', attempt.unit,
+          'heldAmount', case when attempt.ended_at is null then attempt.amount else 0 end::text,
+          'chargedAmount', attempt.charged_amount::text, 'floorAmount', attempt.floor_amount::text,
+          'boundAmount', attempt.amount::text,
+          'proof', attempt.proof, 'reasons', attempt.reasons, 'unknownSince', attempt.unknown_since,
+          'unknownMs', floor(extract(epoch from ledger.now() - attempt.unknown_since) * 1000)::bigint,
+          'remoteId', attempt.remote_id, 'questionCount', attempt.question_count, 'lastAnswer', attempt.last_answer,
+          'nextQuestionDueAt', attempt.next_question_due_at,
+          'dispatchBeforePassed', attempt.dispatch_before <= ledger.now(),
+          'timings', attempt.offer -> 'timings', 'pricedBy', attempt.priced_by) order by attempt.attempt_no)
+        from ledger.attempt where attempt.operation_key = operation.operation_key),
+      'refusal', (select numbers from ledger.refusal
+                  where refusal.operation_key = operation.operation_key order by last_at desc limit 1))
+    from ledger.operation where operation.operation_key = p_operation_key
+  );
+end;
 
 function store_evidence(p_evidence jsonb, p_usage jsonb) returns bigint
+declare
+  v_evidence bigint;
+begin
   insert into ledger.evidence (source, reference, digest, status, usage, recorded_at)
   values (p_evidence ->> 'source', p_evidence ->> 'reference', p_evidence ->> 'digest',
           p_evidence ->> 'status', p_usage, ledger.now())
-  returning evidence_id;
+  returning evidence_id into v_evidence;
+  return v_evidence;
+end;
 
 function store_refusal(p_account_id text, p_operation_id text, p_route text, p_refusal jsonb) returns void
   insert into ledger.refusal
@@ -1648,16 +1728,24 @@ begin
 end;
 
 function unknown_amount_of(p_budget_period_id bigint) returns bigint
-  select coalesce(sum(hold.amount), 0)::bigint
-  from ledger.hold join ledger.attempt using (operation_key, attempt_no)
-  where hold.budget_period_id = p_budget_period_id and hold.ended_at is null
-    and (attempt.phase = 'unknown' or (attempt.phase = 'sending' and attempt.answer_due_at <= ledger.now()));
+begin
+  return (
+    select coalesce(sum(hold.amount), 0)::bigint
+    from ledger.hold join ledger.attempt using (operation_key, attempt_no)
+    where hold.budget_period_id = p_budget_period_id and hold.ended_at is null
+      and (attempt.phase = 'unknown' or (attempt.phase = 'sending' and attempt.answer_due_at <= ledger.now()))
+  );
+end;
 
 function with_reason(p_reasons jsonb, p_reason text) returns jsonb
-  select case
-    when p_reasons @> jsonb_build_array(jsonb_build_object('reason', p_reason)) then p_reasons
-    else p_reasons || jsonb_build_object('reason', p_reason, 'at', ledger.now())
-  end;
+begin
+  return (
+    select case
+      when p_reasons @> jsonb_build_array(jsonb_build_object('reason', p_reason)) then p_reasons
+      else p_reasons || jsonb_build_object('reason', p_reason, 'at', ledger.now())
+    end
+  );
+end;
 
 function withdraw(p jsonb) returns jsonb security definer
 declare

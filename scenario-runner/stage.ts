@@ -32,6 +32,8 @@ export interface StageOptions {
   readonly configText: (providerUrl: string) => string;
   /** How long a worker's sends may go on after SIGTERM, in milliseconds. */
   readonly shutdownGraceMs?: number;
+  /** Told of a worker that ended without being asked to, with what it said last. */
+  readonly onWorkerEnd?: (worker: SpawnedProcess) => void;
 }
 
 export interface Stage {
@@ -99,7 +101,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
         HOLDFAST_CONFIG: configFile,
         LOG_FILE: join(options.workDir, `worker-${workerCount}.log`),
       });
-      workers.push(worker);
+      watch(worker, workers, options.onWorkerEnd);
       return worker;
     },
     workerPids: () => workers.map((worker) => worker.pid),
@@ -109,7 +111,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     async close({ keepDatabase = false } = {}) {
       // A worker that waits for a cut ledger could not stop: the ways come back first.
       for (const gate of gates) gate.pass();
-      await Promise.all(workers.map((worker) => worker.stop('SIGTERM', 10_000)));
+      await Promise.all(workers.splice(0).map((worker) => worker.stop('SIGTERM', 10_000)));
       await simulator.stop('SIGTERM', 5_000);
       await Promise.all(gates.map((gate) => gate.close()));
       await ledger.close();
@@ -117,6 +119,21 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       if (!keepDatabase) await dropDatabase(options.adminUrl, options.databaseName, role.name);
     },
   };
+}
+
+/** A worker that is still in the list when it ends did so by itself. */
+function watch(
+  worker: SpawnedProcess,
+  workers: SpawnedProcess[],
+  onEnd: StageOptions['onWorkerEnd'],
+): void {
+  workers.push(worker);
+  void worker.exited.then(() => {
+    const index = workers.indexOf(worker);
+    if (index < 0) return;
+    workers.splice(index, 1);
+    onEnd?.(worker);
+  });
 }
 
 function spawnWorker(

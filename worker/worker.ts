@@ -11,12 +11,7 @@ import type { ActivityDependencies } from '../activities/dependencies.js';
 import { createDispatchActivities } from '../activities/dispatch.js';
 import { createLedgerActivities } from '../activities/ledger-activities.js';
 import { createReconcileActivities } from '../activities/ask.js';
-import {
-  DISPATCH_QUEUE,
-  LEDGER_QUEUE,
-  RECONCILE_QUEUE,
-  WORKFLOW_QUEUE,
-} from '../workflows/task-queues.js';
+import { LEDGER_QUEUE, RECONCILE_QUEUE, WORKFLOW_QUEUE } from '../workflows/task-queues.js';
 
 export interface WorkerSettings {
   readonly temporal: NativeConnectionOptions;
@@ -30,6 +25,8 @@ export interface RunningWorker {
   /** Resolves when every queue has stopped. */
   readonly finished: Promise<void>;
   readonly shutdown: () => void;
+  /** A client in this process that uses it can have its workflows started without a queue between. */
+  readonly connection: NativeConnection;
 }
 
 /** Compiled code has a bundle beside it; run from source, the workflows are bundled at start. */
@@ -55,8 +52,13 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
       ...common,
       ...workflowSource(),
       taskQueue: WORKFLOW_QUEUE,
-      // Local activities run beside the workflow: the first step needs no queue.
-      activities: { placeHold: (request: PlaceHoldInput) => ledgerActivities.placeHold(request) },
+      activities: {
+        // Local: it runs beside the workflow, and needs no queue.
+        placeHold: (request: PlaceHoldInput) => ledgerActivities.placeHold(request),
+        // On the workflow's own queue, so that the server hands it out with the workflow's task.
+        ...createDispatchActivities(settings.dependencies),
+      },
+      maxConcurrentActivityTaskExecutions: 100,
       // A bounded cache: a supervisor that waits for days costs memory only while it is cached.
       maxCachedWorkflows: 500,
       maxConcurrentWorkflowTaskExecutions: 40,
@@ -68,12 +70,6 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
       taskQueue: LEDGER_QUEUE,
       activities: { ...ledgerActivities },
       maxConcurrentActivityTaskExecutions: 20,
-    }),
-    Worker.create({
-      ...common,
-      taskQueue: DISPATCH_QUEUE,
-      activities: { ...createDispatchActivities(settings.dependencies) },
-      maxConcurrentActivityTaskExecutions: 100,
     }),
     Worker.create({
       ...common,
@@ -98,5 +94,5 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
       await connection.close();
     }
   })();
-  return { finished, shutdown };
+  return { finished, shutdown, connection };
 }

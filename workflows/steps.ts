@@ -21,7 +21,7 @@ import type {
   ReconcileActivities,
 } from '../activities/contract.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
-import { DISPATCH_QUEUE, LEDGER_QUEUE, RECONCILE_QUEUE } from './task-queues.js';
+import { LEDGER_QUEUE, RECONCILE_QUEUE } from './task-queues.js';
 
 /** What the steps need to know of the supervision, and may change. */
 interface Woken {
@@ -59,7 +59,6 @@ export type Sent =
  */
 export async function dispatchOnce(supervision: Woken, input: DispatchInput): Promise<Sent> {
   const { dispatch } = proxyActivities<DispatchActivities>({
-    taskQueue: DISPATCH_QUEUE,
     // The provider's limit is a timer inside the activity; recording may wait for the ledger.
     startToCloseTimeout: '7 days',
     heartbeatTimeout: input.heartbeatMs,

@@ -1,6 +1,6 @@
-// One queue for each kind of work, so that a flood of sends never starves the asking.
+// Sends run on the workflows' own queue, with slots of their own; the ledger's steps and the asking
+// have queues of theirs, so that a flood of sends never starves the asking.
 
 export const WORKFLOW_QUEUE = 'holdfast';
 export const LEDGER_QUEUE = 'holdfast-ledger';
-export const DISPATCH_QUEUE = 'holdfast-dispatch';
 export const RECONCILE_QUEUE = 'holdfast-reconcile';

@@ -108,6 +108,12 @@ async function create(id: string, flags: CreateFlags): Promise<void> {
   const status = await withLedger((ledger) =>
     createBudget(ledger, { budgetId, unit, limitAmount, scopes }),
   );
+  if (status === 'account_not_found') {
+    throw new CommandEnd(
+      EXIT.refused,
+      `budget "${id}" was not created: one of ${flags.account.map((name) => `"${name}"`).join(', ')} is no account; create it first with: npx holdfast account create <id>`,
+    );
+  }
   end(`budget "${id}"`, status, flags.json);
 }
 

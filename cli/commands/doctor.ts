@@ -8,12 +8,7 @@ import type { Ledger } from '../../ledger/connection.js';
 import { checkBooks, readIdentity } from '../../ledger/read.js';
 import { checkAtStartUp } from '../../ledger/start-up-checks.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../workflows/search-attributes.js';
-import {
-  DISPATCH_QUEUE,
-  LEDGER_QUEUE,
-  RECONCILE_QUEUE,
-  WORKFLOW_QUEUE,
-} from '../../workflows/task-queues.js';
+import { LEDGER_QUEUE, RECONCILE_QUEUE, WORKFLOW_QUEUE } from '../../workflows/task-queues.js';
 import { CHECKOUT_DIR, currentConfig, withLedger, withTemporal } from '../context.js';
 import { CommandEnd, EXIT, print, printJson } from '../output.js';
 
@@ -26,10 +21,13 @@ interface Finding {
 /** Each queue with Temporal's own number of its type: 1 workflows, 2 activities. */
 const QUEUES: readonly (readonly [string, number])[] = [
   [WORKFLOW_QUEUE, 1],
+  [WORKFLOW_QUEUE, 2],
   [LEDGER_QUEUE, 2],
-  [DISPATCH_QUEUE, 2],
   [RECONCILE_QUEUE, 2],
 ];
+
+/** A poll lasts a minute; Temporal lists a poller for five, so one that is gone is told by its age. */
+const POLL_AGE_MAX_S = 90;
 
 export function registerDoctor(program: Command): void {
   program
@@ -137,12 +135,18 @@ async function checkTemporal(): Promise<Finding[]> {
           // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the enum's package is not a dependency of ours
           taskQueueType,
         });
-        if (pollers.length === 0)
+        const ages = pollers.map(({ lastAccessTime }) => ageInSeconds(lastAccessTime?.seconds));
+        if (!ages.some((age) => age <= POLL_AGE_MAX_S))
           throw new Error(
-            `nobody serves the queue ${name}; start a worker with: node dist/worker/main.js`,
+            `nobody serves the queue ${name}${ages.length === 0 ? '' : `, the last one was seen ${Math.min(...ages)} s ago`}; ` +
+              'start a worker with: node dist/worker/main.js',
           );
       }
-      return 'all four queues are served';
+      return 'all queues are served';
     }),
   ];
+}
+
+function ageInSeconds(seconds: { toString(): string } | null | undefined): number {
+  return Math.round(Date.now() / 1000) - Number(seconds?.toString() ?? 0);
 }

@@ -141,6 +141,12 @@ async function apply(): Promise<void> {
     for (const price of file.prices)
       rows.push(['price', price.route, await setPrice(ledger, price)]);
     printTable(['what', 'id', 'status'], rows);
+    if (rows.some((row) => row[2] === 'account_not_found')) {
+      throw new CommandEnd(
+        EXIT.refused,
+        'a budget names an account that neither exists nor stands in the file',
+      );
+    }
     if (rows.some((row) => row[2] === 'exists_otherwise')) {
       throw new CommandEnd(EXIT.refused, 'what exists with other terms was not changed');
     }

@@ -7,6 +7,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { type Devstack, startDevstack } from '../../devstack/devstack.js';
+import type { SpawnedProcess } from '../../devstack/processes.js';
 import { readRunFile, removeRunFile, writeRunFile } from '../../devstack/run-file.js';
 import { HoldfastError } from '../../domain/failure.js';
 import { openStage, type Stage } from '../../scenario-runner/stage.js';
@@ -151,6 +152,9 @@ async function raise(
     isTest: false,
     simulatorPrices: [STORY_ROUTE, PATIENT_ROUTE].map((route) => `${route}=${numbers.price}`),
     configText: storyConfig,
+    onWorkerEnd: (ended) => {
+      replaceWorker(stage, ended, progress);
+    },
   });
   stops.add(() => stage.close());
   stops.add(() => {
@@ -170,6 +174,22 @@ async function raise(
   const worker = await stage.startWorker();
   progress(`worker process ${worker.pid} serves the queues`);
   return { devstack, stage };
+}
+
+function replaceWorker(
+  stage: Stage,
+  ended: SpawnedProcess,
+  progress: (line: string) => void,
+): void {
+  progress(`worker process ${ended.pid} has ended by itself; starting another\n${ended.tail()}`);
+  stage.startWorker().then(
+    (next) => {
+      progress(`worker process ${next.pid} serves the queues`);
+    },
+    (error: unknown) => {
+      progress(`no worker serves the queues: ${String(error)}`);
+    },
+  );
 }
 
 function tellWhatToLookAt(

@@ -4,11 +4,15 @@
 -- lock the budgets sorted, compare, store. Never admitted above the limit (P1).
 
 create function ledger.price_version_of(p_route text) returns bigint
-language sql stable as $$
-  select price_version_id from ledger.price_version
-  where route = p_route and valid_from <= ledger.now()
-  order by valid_from desc, price_version_id desc
-  limit 1;
+language plpgsql stable as $$
+begin
+  return (
+    select price_version_id from ledger.price_version
+    where route = p_route and valid_from <= ledger.now()
+    order by valid_from desc, price_version_id desc
+    limit 1
+  );
+end;
 $$;
 
 -- The cost of a usage, or of a bound, rounded up once; the twin of `costRoundedUp`. Answers a
@@ -63,17 +67,21 @@ $$;
 
 -- The account's own budgets and its parents', united with those of the request.
 create function ledger.budgets_of_request(p_account_id text, p_scopes jsonb) returns text[]
-language sql stable as $$
-  select coalesce(array_agg(distinct scope.budget_id order by scope.budget_id), '{}')
-  from ledger.account
-  join ledger.budget_scope scope on
-       (scope.kind = 'account'      and scope.value = account.account_id)
-    or (scope.kind = 'team'         and scope.value = account.team)
-    or (scope.kind = 'organisation' and scope.value = account.organisation)
-    or (scope.kind = 'end_user'     and scope.value = p_scopes ->> 'endUser')
-    or (scope.kind = 'task'         and scope.value = p_scopes ->> 'taskId')
-    or (scope.kind = 'tag'          and coalesce(p_scopes -> 'tags', '[]') ? scope.value)
-  where account.account_id = p_account_id;
+language plpgsql stable as $$
+begin
+  return (
+    select coalesce(array_agg(distinct scope.budget_id order by scope.budget_id), '{}')
+    from ledger.account
+    join ledger.budget_scope scope on
+         (scope.kind = 'account'      and scope.value = account.account_id)
+      or (scope.kind = 'team'         and scope.value = account.team)
+      or (scope.kind = 'organisation' and scope.value = account.organisation)
+      or (scope.kind = 'end_user'     and scope.value = p_scopes ->> 'endUser')
+      or (scope.kind = 'task'         and scope.value = p_scopes ->> 'taskId')
+      or (scope.kind = 'tag'          and coalesce(p_scopes -> 'tags', '[]') ? scope.value)
+    where account.account_id = p_account_id
+  );
+end;
 $$;
 
 -- The period of a budget that contains now; opened, with its limit posted, by whoever needs it
@@ -103,26 +111,34 @@ $$;
 
 -- What of the open holds on a budget period may have been charged without our knowing.
 create function ledger.unknown_amount_of(p_budget_period_id bigint) returns bigint
-language sql volatile as $$
-  select coalesce(sum(hold.amount), 0)::bigint
-  from ledger.hold join ledger.attempt using (operation_key, attempt_no)
-  where hold.budget_period_id = p_budget_period_id and hold.ended_at is null
-    and (attempt.phase = 'unknown' or (attempt.phase = 'sending' and attempt.answer_due_at <= ledger.now()));
+language plpgsql as $$
+begin
+  return (
+    select coalesce(sum(hold.amount), 0)::bigint
+    from ledger.hold join ledger.attempt using (operation_key, attempt_no)
+    where hold.budget_period_id = p_budget_period_id and hold.ended_at is null
+      and (attempt.phase = 'unknown' or (attempt.phase = 'sending' and attempt.answer_due_at <= ledger.now()))
+  );
+end;
 $$;
 
 -- Each counter must be what the last entry of its account says, or somebody wrote past the functions.
 create function ledger.counters_agree(p_period ledger.budget_period) returns boolean
-language sql stable as $$
-  select not exists (
-    select 1
-    from (values ('limit',     -p_period.limit_amount),
-                 ('available', p_period.limit_amount - p_period.held_amount - p_period.captured_amount),
-                 ('held',      p_period.held_amount),
-                 ('captured',  p_period.captured_amount)) as counter (account, balance)
-    where counter.balance <> coalesce(
-      (select entry.balance_after from ledger.entry
-       where entry.budget_period_id = p_period.budget_period_id and entry.account = counter.account
-       order by entry.entry_no desc limit 1), 0));
+language plpgsql stable as $$
+begin
+  return (
+    select not exists (
+      select 1
+      from (values ('limit',     -p_period.limit_amount),
+                   ('available', p_period.limit_amount - p_period.held_amount - p_period.captured_amount),
+                   ('held',      p_period.held_amount),
+                   ('captured',  p_period.captured_amount)) as counter (account, balance)
+      where counter.balance <> coalesce(
+        (select entry.balance_after from ledger.entry
+         where entry.budget_period_id = p_period.budget_period_id and entry.account = counter.account
+         order by entry.entry_no desc limit 1), 0))
+  );
+end;
 $$;
 
 -- Why this hold does not fit this budget; null when it does. The caller holds the budget's lock.

@@ -4,18 +4,22 @@
 
 -- Why an attempt may not be sent now; null when it may.
 create function ledger.fence_problem(p_operation ledger.operation, p_attempt ledger.attempt, p_ask_id text) returns text
-language sql volatile as $$
-  select case
-    when p_attempt.phase in ('withdrawn', 'free', 'charged') then 'ended'
-    when p_attempt.phase <> 'not_sent' then 'taken'
-    when p_operation.cancel <> 'none' then 'cancel_requested'
-    when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged')
-      then 'charged'
-    when exists (select 1 from ledger.ask
-                 where operation_key = p_operation.operation_key and ask_id = p_ask_id and ended_at is not null)
-      then 'ask_ended'
-    when p_attempt.dispatch_before <= ledger.now() then 'too_late'
-  end;
+language plpgsql as $$
+begin
+  return (
+    select case
+      when p_attempt.phase in ('withdrawn', 'free', 'charged') then 'ended'
+      when p_attempt.phase <> 'not_sent' then 'taken'
+      when p_operation.cancel <> 'none' then 'cancel_requested'
+      when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged')
+        then 'charged'
+      when exists (select 1 from ledger.ask
+                   where operation_key = p_operation.operation_key and ask_id = p_ask_id and ended_at is not null)
+        then 'ask_ended'
+      when p_attempt.dispatch_before <= ledger.now() then 'too_late'
+    end
+  );
+end;
 $$;
 
 -- Takes the fence for one sender. Status `taken`: go on; `own`: this claim took it before (a COMMIT

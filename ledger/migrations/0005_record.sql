@@ -4,9 +4,13 @@
 -- evidence (P3); a stated total is booked in full and once (P5).
 
 create function ledger.question_due(p_attempt ledger.attempt, p_delay_ms bigint) returns timestamptz
-language sql volatile as $$
-  select ledger.now()
-    + coalesce(p_delay_ms, (p_attempt.offer -> 'timings' ->> 'questionFirstMs')::bigint) * interval '1 millisecond';
+language plpgsql as $$
+begin
+  return (
+    select ledger.now()
+      + coalesce(p_delay_ms, (p_attempt.offer -> 'timings' ->> 'questionFirstMs')::bigint) * interval '1 millisecond'
+  );
+end;
 $$;
 
 -- Keeps the hold of an open attempt and says what is known: `in_flight` or `unknown`. A question
@@ -95,9 +99,13 @@ end;
 $$;
 
 create function ledger.shows_work(p_usage jsonb) returns boolean
-language sql immutable as $$
-  select exists (select 1 from jsonb_each_text(coalesce(p_usage, '{}')) used
-                 where used.key <> 'request' and used.value::numeric > 0);
+language plpgsql immutable as $$
+begin
+  return (
+    select exists (select 1 from jsonb_each_text(coalesce(p_usage, '{}')) used
+                   where used.key <> 'request' and used.value::numeric > 0)
+  );
+end;
 $$;
 
 -- Books a final total on an open attempt. Answers the status.
@@ -192,24 +200,44 @@ begin
 end;
 $$;
 
--- Whether the operation may go on to another route now; a reason when it may not.
-create function ledger.next_problem(p_operation ledger.operation) returns text
-language sql volatile as $$
-  select case
-    when p_operation.cancel <> 'none' then 'cancel_requested'
-    when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged') then 'charged'
-    when p_operation.fallback_before <= ledger.now() then 'too_late'
-    when exists (
-      select 1 from ledger.ask join ledger.attempt using (operation_key, ask_id)
-      where ask.operation_key = p_operation.operation_key and ask.ended_at is not null
-        and attempt.attempt_no = (select max(attempt_no) from ledger.attempt newest
-                                  where newest.operation_key = p_operation.operation_key)) then 'ask_ended'
-    when p_operation.chain ->> 'fallbackWhileUnknown' = 'wait' and exists (
-      select 1 from ledger.attempt where operation_key = p_operation.operation_key and ended_at is null) then 'earlier_attempt_open'
-  end;
+-- A total that no counter can hold is a provider's error: it is kept as evidence, and so is the hold.
+create function ledger.book_report_safely(p_attempt ledger.attempt, p_report jsonb, p_evidence_id bigint) returns text
+language plpgsql as $$
+begin
+  return ledger.book_report(p_attempt, p_report, p_evidence_id);
+exception when numeric_value_out_of_range then
+  if p_attempt.ended_at is null then
+    perform ledger.retain(p_attempt, 'unknown', 'inconsistent_usage', p_evidence_id, 'a total larger than any book can hold',
+                          (p_report ->> 'question_delay_ms')::bigint);
+    return 'retained';
+  end if;
+  return 'noted_after_end';
+end;
 $$;
 
--- Ends an attempt as free and, in the same transaction, admits the next one where one is named.
+-- Whether the operation may go on to another route now; a reason when it may not.
+create function ledger.next_problem(p_operation ledger.operation) returns text
+language plpgsql as $$
+begin
+  return (
+    select case
+      when p_operation.cancel <> 'none' then 'cancel_requested'
+      when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged') then 'charged'
+      when p_operation.fallback_before <= ledger.now() then 'too_late'
+      when exists (
+        select 1 from ledger.ask join ledger.attempt using (operation_key, ask_id)
+        where ask.operation_key = p_operation.operation_key and ask.ended_at is not null
+          and attempt.attempt_no = (select max(attempt_no) from ledger.attempt newest
+                                    where newest.operation_key = p_operation.operation_key)) then 'ask_ended'
+      when p_operation.chain ->> 'fallbackWhileUnknown' = 'wait' and exists (
+        select 1 from ledger.attempt where operation_key = p_operation.operation_key and ended_at is null) then 'earlier_attempt_open'
+    end
+  );
+end;
+$$;
+
+-- Ends an attempt as free and, in the same transaction, admits the next one where one is named; the
+-- caller holds the locks of both sets of budgets.
 create function ledger.end_free_and_go_on(
   p_operation ledger.operation, p_attempt ledger.attempt, p_proof text, p_evidence_id bigint, p jsonb
 ) returns void
@@ -219,10 +247,6 @@ declare
   v_admission jsonb;
   v_no        integer;
 begin
-  if v_next is not null then
-    perform ledger.lock_budgets(ledger.budgets_of_attempt(p_attempt.operation_key, p_attempt.attempt_no)
-      || ledger.budgets_of_request(p_operation.account_id, p_operation.scopes));
-  end if;
   if p_proof is not null then
     perform ledger.end_uncharged(p_attempt, 'free', p_proof, p_evidence_id);
   end if;
@@ -286,9 +310,14 @@ begin
   where operation_key = v_key and attempt_no = v_attempt.attempt_no
   returning * into v_attempt;
 
+  -- One sorted lock over what ends and what may begin: two locks in a row could wait for each other.
+  if nullif(p -> 'next', 'null'::jsonb) is not null then
+    perform ledger.lock_budgets(ledger.budgets_of_attempt(v_key, v_attempt.attempt_no)
+      || ledger.budgets_of_request(v_operation.account_id, v_operation.scopes));
+  end if;
   case v_kind
     when 'charge' then
-      v_status := ledger.book_report(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms'), v_evidence);
+      v_status := ledger.book_report_safely(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms'), v_evidence);
       if v_seen ->> 'basis' = 'final' and v_operation.execution_status in ('not_started', 'running', 'unknown') then
         update ledger.operation set execution_status = 'completed' where operation_key = v_key;
       end if;

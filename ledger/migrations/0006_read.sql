@@ -113,32 +113,36 @@ select ledger_id, is_test, clock_offset, ledger.is_trusted() as is_trusted, crea
 -- Where an operation stands, as one JSON value: what every writing function answers and what a
 -- supervisor loads before it acts. Null when there is none.
 create function ledger.snapshot(p_operation_key text) returns jsonb
-language sql volatile security definer set search_path = ledger, pg_temp as $$
-  select jsonb_build_object(
-    'operationKey', operation.operation_key, 'accountId', operation.account_id, 'operationId', operation.operation_id,
-    'kind', operation.kind, 'state', operation.state, 'outcome', operation.outcome, 'cancel', operation.cancel,
-    'executionStatus', operation.execution_status, 'answerRef', operation.answer_digest,
-    'budgetIds', (select coalesce(jsonb_agg(distinct period.budget_id), '[]')
-                  from ledger.hold join ledger.budget_period period using (budget_period_id)
-                  where hold.operation_key = operation.operation_key),
-    'chain', operation.chain, 'fallbackProblem', ledger.next_problem(operation),
-    'attempts', (
-      select jsonb_agg(jsonb_build_object(
-        'attemptNo', attempt.attempt_no, 'attemptKey', attempt.attempt_key, 'route', attempt.route,
-        'provider', attempt.provider, 'phase', attempt.phase, 'unit', attempt.unit,
-        'heldAmount', case when attempt.ended_at is null then attempt.amount else 0 end::text,
-        'chargedAmount', attempt.charged_amount::text, 'floorAmount', attempt.floor_amount::text,
-        'boundAmount', attempt.amount::text,
-        'proof', attempt.proof, 'reasons', attempt.reasons, 'unknownSince', attempt.unknown_since,
-        'unknownMs', floor(extract(epoch from ledger.now() - attempt.unknown_since) * 1000)::bigint,
-        'remoteId', attempt.remote_id, 'questionCount', attempt.question_count, 'lastAnswer', attempt.last_answer,
-        'nextQuestionDueAt', attempt.next_question_due_at,
-        'dispatchBeforePassed', attempt.dispatch_before <= ledger.now(),
-        'timings', attempt.offer -> 'timings', 'pricedBy', attempt.priced_by) order by attempt.attempt_no)
-      from ledger.attempt where attempt.operation_key = operation.operation_key),
-    'refusal', (select numbers from ledger.refusal
-                where refusal.operation_key = operation.operation_key order by last_at desc limit 1))
-  from ledger.operation where operation.operation_key = p_operation_key;
+language plpgsql security definer set search_path = ledger, pg_temp as $$
+begin
+  return (
+    select jsonb_build_object(
+      'operationKey', operation.operation_key, 'accountId', operation.account_id, 'operationId', operation.operation_id,
+      'kind', operation.kind, 'state', operation.state, 'outcome', operation.outcome, 'cancel', operation.cancel,
+      'executionStatus', operation.execution_status, 'answerRef', operation.answer_digest,
+      'budgetIds', (select coalesce(jsonb_agg(distinct period.budget_id), '[]')
+                    from ledger.hold join ledger.budget_period period using (budget_period_id)
+                    where hold.operation_key = operation.operation_key),
+      'chain', operation.chain, 'fallbackProblem', ledger.next_problem(operation),
+      'attempts', (
+        select jsonb_agg(jsonb_build_object(
+          'attemptNo', attempt.attempt_no, 'attemptKey', attempt.attempt_key, 'route', attempt.route,
+          'provider', attempt.provider, 'phase', attempt.phase, 'unit', attempt.unit,
+          'heldAmount', case when attempt.ended_at is null then attempt.amount else 0 end::text,
+          'chargedAmount', attempt.charged_amount::text, 'floorAmount', attempt.floor_amount::text,
+          'boundAmount', attempt.amount::text,
+          'proof', attempt.proof, 'reasons', attempt.reasons, 'unknownSince', attempt.unknown_since,
+          'unknownMs', floor(extract(epoch from ledger.now() - attempt.unknown_since) * 1000)::bigint,
+          'remoteId', attempt.remote_id, 'questionCount', attempt.question_count, 'lastAnswer', attempt.last_answer,
+          'nextQuestionDueAt', attempt.next_question_due_at,
+          'dispatchBeforePassed', attempt.dispatch_before <= ledger.now(),
+          'timings', attempt.offer -> 'timings', 'pricedBy', attempt.priced_by) order by attempt.attempt_no)
+        from ledger.attempt where attempt.operation_key = operation.operation_key),
+      'refusal', (select numbers from ledger.refusal
+                  where refusal.operation_key = operation.operation_key order by last_at desc limit 1))
+    from ledger.operation where operation.operation_key = p_operation_key
+  );
+end;
 $$;
 
 -- The snapshot by the caller's own id.

@@ -36,7 +36,8 @@ begin
 end;
 $$;
 
--- Creates a budget with its first scopes. `p_limit_amount` null is no limit. Status as above.
+-- Creates a budget with its first scopes. `p_limit_amount` null is no limit. Status as above, or
+-- `account_not_found`: a budget over an account that does not exist would limit nobody.
 create function ledger.create_budget(
   p_budget_id text, p_unit text, p_limit_amount bigint, p_period_kind text, p_time_zone text, p_scopes jsonb
 ) returns text
@@ -46,6 +47,11 @@ declare
 begin
   if p_period_kind <> 'none' then
     raise exception 'period kind % is not supported yet, use none', p_period_kind using errcode = 'LG001';
+  end if;
+  if exists (select 1 from jsonb_array_elements(p_scopes) scope
+             where scope ->> 'kind' = 'account'
+               and not exists (select 1 from ledger.account where account_id = scope ->> 'value')) then
+    return 'account_not_found';
   end if;
   insert into ledger.budget (budget_id, unit, limit_amount, period_kind, time_zone, created_at)
   values (p_budget_id, p_unit, p_limit_amount, p_period_kind, p_time_zone, ledger.now())

@@ -232,4 +232,15 @@ describe('P1: place_hold', () => {
       "update ledger.budget_period set held_amount = 40 where budget_id = 'team-a'",
     );
   });
+
+  test('a budget over an account that does not exist is not created', async () => {
+    expect(
+      await createBudget(books.ledger, {
+        budgetId: 'lonely',
+        unit: 'credit',
+        scopes: [{ kind: 'account', value: 'nobody' }],
+      }),
+    ).toBe('account_not_found');
+    expect(await readBudget(books.ledger, 'lonely')).toBeUndefined();
+  });
 });

@@ -49,6 +49,33 @@ async function sent(operation = 'op-1', tokens = 40) {
   return { snapshot, claim };
 }
 
+describe('totals that no book can hold', () => {
+  test('P3: one is kept as evidence with the hold, and the next true total is booked', async () => {
+    const most = (2n ** 63n - 1n).toString();
+    await openBudget(books.ledger, { budgetId: 'endless', accountId: 'rich' });
+    const rich = { account: 'rich' };
+    const first = await placed(books.ledger, ask('first', 40, rich));
+    await fence(books.ledger, first);
+    await observe(books.ledger, first, charge('40'));
+    const second = await placed(books.ledger, ask('second', 40, rich));
+    await fence(books.ledger, second);
+    for (const total of [most, '9'.repeat(40)]) {
+      expect(await observe(books.ledger, second, charge(total))).toMatchObject({
+        status: 'retained',
+        snapshot: { state: 'unknown', attempts: [{ heldAmount: '40' }] },
+      });
+    }
+    expect((await observe(books.ledger, second, charge('39'))).status).toBe('captured');
+    expect((await observe(books.ledger, second, charge('9'.repeat(40)))).status).toBe(
+      'noted_after_end',
+    );
+    expect(await readBudget(books.ledger, 'endless')).toMatchObject({
+      held_amount: 0n,
+      captured_amount: 79n,
+    });
+  });
+});
+
 describe('P4: the fence', () => {
   test('the same claim is told that the fence is its own, with less time left', async () => {
     const snapshot = await placed(books.ledger, ask('op-1', 40));
