@@ -226,7 +226,12 @@ async function joining(
   return {
     kind: 'prepared',
     terms: termsOf(input, requestDigest),
-    chain: { routes: [], fallbackWhileUnknown: 'wait', sameRouteAttempts: 0 },
+    chain: {
+      routes: [],
+      fallbackWhileUnknown: 'wait',
+      fallbackHold: 'each',
+      sameRouteAttempts: 0,
+    },
     requestDigest,
   };
 }
@@ -256,6 +261,7 @@ function chainOf(
       return settings === undefined ? [] : [offerOf(settings, bound)];
     }),
     fallbackWhileUnknown: first.fallbackWhileUnknown,
+    fallbackHold: first.fallbackHold,
     sameRouteAttempts: first.sameRouteAttempts,
   };
 }

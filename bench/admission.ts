@@ -75,6 +75,7 @@ async function place(
         },
       ],
       fallbackWhileUnknown: 'wait',
+      fallbackHold: 'each',
       sameRouteAttempts: 1,
     },
     requestDigest: digestOf(REQUEST),

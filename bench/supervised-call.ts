@@ -24,6 +24,7 @@ export async function benchSupervisedCall(): Promise<void> {
   const supervised = await startWorker({
     temporal: { address },
     namespace: 'default',
+    taskQueue: 'holdfast',
     shutdownGraceMs: 2_000,
     dependencies: {
       ledger: stand.ledger,
@@ -43,6 +44,7 @@ export async function benchSupervisedCall(): Promise<void> {
             timings: DEFAULT_TIMINGS,
             fallbacks: [],
             fallbackWhileUnknown: 'wait',
+            fallbackHold: 'each',
             sameRouteAttempts: 1,
           },
         ],

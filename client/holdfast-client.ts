@@ -15,7 +15,8 @@ import {
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { describeProblems, type LlmCallInput, readLlmCallInput } from '../domain/call-input.js';
 import { type AnswerStatus, answerStatusOf, type LlmCallResult } from '../domain/call-result.js';
-import { callWorkflowId } from '../domain/identity.js';
+import { HoldfastError } from '../domain/failure.js';
+import { callWorkflowId, DEFAULT_TASK_QUEUE } from '../domain/identity.js';
 import type { llmCall } from '../workflows/llm-call.js';
 import {
   type AdmitVerdict,
@@ -27,7 +28,6 @@ import {
   type TimelineEntry,
   timelineQuery,
 } from '../workflows/messages.js';
-import { WORKFLOW_QUEUE } from '../workflows/task-queues.js';
 
 export interface BodyStorePort {
   put(text: string): Promise<string>;
@@ -38,6 +38,8 @@ export interface HoldfastClientOptions {
   readonly client: Client;
   /** With one, request and answer stay out of the workflow history. */
   readonly bodyStore?: BodyStorePort;
+  /** The workers' queue, where it is not `holdfast`. */
+  readonly taskQueue?: string;
 }
 
 /** `unknown`: the deadline passed; ask again with the same handle, and the same ask is answered. */
@@ -98,8 +100,15 @@ function createCallHandle(
       if (read.kind === 'problems') {
         return { status: 'invalid', message: describeProblems(read.problems) };
       }
-      const prepared = { ...(await byReference(options, input)), askId };
-      const answer = await admit(client, { workflowId, input: prepared, timeoutMs });
+      const kept = await byReference(options, input);
+      if (kept === undefined) return { status: 'unavailable', reason: 'ledger_unavailable' };
+      const prepared = { ...kept, askId };
+      const answer = await admit(client, {
+        workflowId,
+        input: prepared,
+        timeoutMs,
+        taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE,
+      });
       // A later asking after this one has ended is a new one.
       if (answer.status === 'refused' || answer.status === 'unavailable') {
         askId = globalThis.crypto.randomUUID();
@@ -114,13 +123,19 @@ function createCallHandle(
   };
 }
 
+/** Undefined when the body store cannot be reached: then nothing was asked for. */
 async function byReference(
   { bodyStore }: HoldfastClientOptions,
   input: LlmCallInput,
-): Promise<LlmCallInput> {
+): Promise<LlmCallInput | undefined> {
   if (bodyStore === undefined || input.request === undefined) return input;
   const { request, ...rest } = input;
-  return { ...rest, requestRef: await bodyStore.put(JSON.stringify(request)) };
+  try {
+    return { ...rest, requestRef: await bodyStore.put(JSON.stringify(request)) };
+  } catch (error) {
+    if (error instanceof HoldfastError && error.code === 'LEDGER_UNAVAILABLE') return undefined;
+    throw error;
+  }
 }
 
 async function admit(
@@ -129,18 +144,19 @@ async function admit(
     readonly workflowId: string;
     readonly input: LlmCallInput & { readonly askId: string };
     readonly timeoutMs: number;
+    readonly taskQueue: string;
   },
 ): Promise<AdmitAnswer> {
-  const { workflowId, input, timeoutMs } = ask;
+  const { workflowId, input, timeoutMs, taskQueue } = ask;
   const { askId } = input;
   try {
     return await client.withDeadline(Date.now() + timeoutMs, () =>
       client.workflow.executeUpdateWithStart(admitUpdate, {
-        args: [{ askId }],
+        args: [{ askId, input }],
         updateId: `admit/${input.operationId ?? ''}/${askId}`,
         startWorkflowOperation: new WithStartWorkflowOperation<typeof llmCall>('llmCall', {
           workflowId,
-          taskQueue: WORKFLOW_QUEUE,
+          taskQueue,
           args: [input],
           workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT,
           workflowIdConflictPolicy: 'USE_EXISTING',

@@ -2,6 +2,7 @@
 // ------------------
 // `holdfast.yaml`: providers, routes, fallback chains, timings, accounts, budgets and prices. All
 // that is wrong is told at once, each with its place, its value and what would be right.
+// Secrets are read for whoever sends with them. Who asks for none gets none, also when they are set.
 
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
@@ -12,7 +13,7 @@ import { DEFAULT_TIMINGS, type RouteSettings, type RouteTimings } from '../domai
 import { ConfigText, type PriceText } from './config-schema.js';
 
 export type ProviderSettings = { readonly name: string; readonly baseUrl: string } & (
-  | { readonly kind: 'metered'; readonly apiKey: string }
+  | { readonly kind: 'metered'; readonly apiKey: string; readonly asksBy: 'lookup' | 'replay' }
   | {
       readonly kind: 'openai-chat';
       readonly apiKey?: string;
@@ -36,7 +37,6 @@ export interface PriceSettings {
 }
 
 export interface FileConfig {
-  readonly path: string | null;
   readonly providers: readonly ProviderSettings[];
   readonly routes: readonly RouteSettings[];
   readonly accounts: readonly {
@@ -49,7 +49,6 @@ export interface FileConfig {
 }
 
 export const EMPTY_FILE: FileConfig = {
-  path: null,
   providers: [],
   routes: [],
   accounts: [],
@@ -60,28 +59,27 @@ export const EMPTY_FILE: FileConfig = {
 /** Floors in production: asking or beating faster serves nobody, and providers limit lookups. */
 const TIMING_FLOORS: Partial<RouteTimings> = { heartbeatMs: 5_000, questionFirstMs: 1_000 };
 
+/** Where secrets are, or `without_secrets`: then none is missed, and no provider can be called. */
+export type SecretSource = NodeJS.ProcessEnv | 'without_secrets';
+
 /** Throws HoldfastError INVALID_CONFIGURATION with every problem. */
-export function loadConfigFile(path: string, environment: NodeJS.ProcessEnv): FileConfig {
+export function loadConfigFile(path: string, secrets: SecretSource): FileConfig {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     throw new HoldfastError(
       'INVALID_CONFIGURATION',
-      `cannot read ${path}; name another with HOLDFAST_CONFIG`,
+      `cannot read ${path}; name another file, or start from a copy: cp holdfast.example.yaml holdfast.yaml`,
       {
         cause: error,
       },
     );
   }
-  return parseConfigFile(text, path, environment);
+  return parseConfigFile(text, path, secrets);
 }
 
-export function parseConfigFile(
-  text: string,
-  path: string,
-  environment: NodeJS.ProcessEnv,
-): FileConfig {
+export function parseConfigFile(text: string, path: string, secrets: SecretSource): FileConfig {
   const document = parseDocument(text);
   if (document.errors.length > 0)
     fail(
@@ -96,7 +94,7 @@ export function parseConfigFile(
     );
   }
   const problems: string[] = [];
-  const config = build(parsed.data, { path, environment, problems });
+  const config = build(parsed.data, { secrets, problems });
   if (problems.length > 0) fail(path, problems);
   return config;
 }
@@ -109,16 +107,13 @@ function fail(path: string, problems: readonly string[]): never {
 }
 
 interface Building {
-  readonly path: string;
-  readonly environment: NodeJS.ProcessEnv;
+  readonly secrets: SecretSource;
   readonly problems: string[];
 }
 
 function build(text: ConfigText, building: Building): FileConfig {
-  const { path } = building;
   checkReferences(text, building.problems);
   return {
-    path,
     providers: Object.keys(text.providers).map((name) => providerOf(name, text, building)),
     routes: Object.entries(text.routes).map(([name, route]) => ({
       route: name,
@@ -129,6 +124,7 @@ function build(text: ConfigText, building: Building): FileConfig {
       timings: timingsOf(name, { text, problems: building.problems }),
       fallbacks: route.fallback,
       fallbackWhileUnknown: route.fallback_while_unknown,
+      fallbackHold: route.fallback_hold,
       sameRouteAttempts: route.same_route_attempts,
     })),
     accounts: Object.entries(text.accounts).map(([accountId, account]) => ({
@@ -169,7 +165,8 @@ function providerOf(name: string, text: ConfigText, building: Building): Provide
       ? undefined
       : readSecret(building, `providers.${name}.api_key_env`, provider.api_key_env);
   if (provider.kind === 'metered') {
-    return { name, kind: provider.kind, baseUrl: provider.base_url, apiKey: apiKey ?? '' };
+    const { kind, base_url: baseUrl, asks_by: asksBy } = provider;
+    return { name, kind, baseUrl, apiKey: apiKey ?? '', asksBy };
   }
   return {
     name,
@@ -182,7 +179,8 @@ function providerOf(name: string, text: ConfigText, building: Building): Provide
 }
 
 function readSecret(building: Building, place: string, name: string): string | undefined {
-  const secret = building.environment[name];
+  if (building.secrets === 'without_secrets') return undefined;
+  const secret = building.secrets[name];
   if (secret === undefined || secret === '') {
     building.problems.push(
       `${place}: the environment variable ${name} is not set; put the secret there`,

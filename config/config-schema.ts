@@ -19,6 +19,8 @@ const Provider = z.discriminatedUnion('kind', [
     kind: z.literal('metered'),
     base_url: z.url(),
     api_key_env: z.string().min(1),
+    /** Replay: where no receipt can be looked up, and a repeat under the same key answers the first. */
+    asks_by: z.enum(['lookup', 'replay']).default('lookup'),
   }),
   z.strictObject({
     kind: z.literal('openai-chat'),
@@ -44,6 +46,7 @@ const Route = z.strictObject({
   max_tokens_max: z.number().int().min(1),
   fallback: z.array(z.string()).default([]),
   fallback_while_unknown: z.enum(['wait', 'allow']).default('wait'),
+  fallback_hold: z.enum(['each', 'upfront']).default('each'),
   same_route_attempts: z.number().int().min(0).max(10).default(1),
   paid_attempts_per_send: z.number().int().min(1).max(100).default(1),
   timings: Timings.default({}),

@@ -1,23 +1,24 @@
 // Configuration
 // -------------
-// Everything is read once, at a composition root, and frozen. Secrets are never printed.
+// Everything is read once, at a composition root, and frozen. Secrets are never printed, and read
+// only for whoever sends with them: a command that needs none must not fail for one that is missing.
 
 import { existsSync } from 'node:fs';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { z } from 'zod';
 import { HoldfastError } from '../domain/failure.js';
-import { EMPTY_FILE, type FileConfig, loadConfigFile } from './config-file.js';
+import { DEFAULT_TASK_QUEUE } from '../domain/identity.js';
 import { LOG_LEVELS, type LogLevel } from './logger.js';
 
+const DATABASE_ADDRESS_RULE =
+  'is not a database address; give postgres://user:password@host:port/database';
+
 const Environment = z.object({
-  DATABASE_URL: z
-    .url({ error: 'is not a database address; give postgres://user:password@host:port/database' })
-    .optional(),
-  DATABASE_ADMIN_URL: z
-    .url({ error: 'is not a database address; give postgres://user:password@host:port/database' })
-    .optional(),
+  DATABASE_URL: z.url({ error: DATABASE_ADDRESS_RULE }).optional(),
+  DATABASE_ADMIN_URL: z.url({ error: DATABASE_ADDRESS_RULE }).optional(),
   DATABASE_POOL_SIZE_MAX: z.coerce.number().int().min(1).max(100).default(10),
   HOLDFAST_CONFIG: z.string().min(1).optional(),
+  HOLDFAST_TASK_QUEUE: z.string().min(1).default(DEFAULT_TASK_QUEUE),
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   SHUTDOWN_GRACE_MS: z.coerce.number().int().min(0).default(10_000),
 });
@@ -31,17 +32,20 @@ export interface HoldfastConfig {
   readonly temporal: {
     readonly address: string;
     readonly namespace: string;
+    /** Where workers serve and clients start. */
+    readonly taskQueue: string;
     readonly connectionOptions: ReturnType<typeof loadClientConnectConfig>['connectionOptions'];
   };
-  readonly file: FileConfig;
+  /** Where the configuration file is, not what it says: few commands need that. */
+  readonly filePath: string | undefined;
   readonly logLevel: LogLevel;
   readonly shutdownGraceMs: number;
 }
 
-const DEFAULT_FILE = 'holdfast.yaml';
+export const DEFAULT_FILE = 'holdfast.yaml';
 const DEFAULT_TEMPORAL_ADDRESS = '127.0.0.1:7233';
 
-/** Throws HoldfastError INVALID_CONFIGURATION that lists every bad variable, or all of the file. */
+/** Throws HoldfastError INVALID_CONFIGURATION that lists every bad variable. */
 export function loadConfig(environment: NodeJS.ProcessEnv): HoldfastConfig {
   const parsed = Environment.safeParse(environment);
   if (!parsed.success) {
@@ -49,8 +53,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv): HoldfastConfig {
     throw new HoldfastError('INVALID_CONFIGURATION', `the environment\n${lines.join('\n')}`);
   }
   const env = parsed.data;
-  const path = env.HOLDFAST_CONFIG ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined);
-  const { connectionOptions, namespace } = loadClientConnectConfig();
+  const { connectionOptions, namespace } = loadClientConnectConfig({
+    overrideEnvVars: environment as Record<string, string>,
+  });
   return Object.freeze({
     databaseUrl: env.DATABASE_URL,
     databaseAdminUrl: env.DATABASE_ADMIN_URL,
@@ -58,9 +63,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv): HoldfastConfig {
     temporal: {
       address: connectionOptions.address ?? DEFAULT_TEMPORAL_ADDRESS,
       namespace: namespace ?? 'default',
+      taskQueue: env.HOLDFAST_TASK_QUEUE,
       connectionOptions,
     },
-    file: path === undefined ? EMPTY_FILE : loadConfigFile(path, environment),
+    filePath: env.HOLDFAST_CONFIG ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined),
     logLevel: env.LOG_LEVEL,
     shutdownGraceMs: env.SHUTDOWN_GRACE_MS,
   });

@@ -30,6 +30,10 @@ export interface SpawnedProcess {
   /** The line it announced itself by: a JSON object with the key `ready`. */
   ready: Readonly<Record<string, unknown>>;
   exited: Promise<ProcessExit>;
+  /** One line to its stdin. */
+  write: (line: string) => void;
+  /** Resolves with the next line that announces something, as the first one did. */
+  nextReady: () => Promise<Readonly<Record<string, unknown>>>;
   /** The last lines it printed. */
   tail: () => string;
   /** Sends the signal and waits; ends it by SIGKILL when the limit passes. */
@@ -66,6 +70,16 @@ export async function spawnProcess(options: SpawnProcessOptions): Promise<Spawne
     pid: child.pid,
     ready,
     exited,
+    write: (line) => {
+      child.stdin.write(`${line}\n`);
+    },
+    nextReady: () =>
+      Promise.race([
+        output.nextReady(),
+        exited.then(() => {
+          throw new DevstackError('PROCESS_NOT_READY', `${options.name} ended\n${output.tail()}`);
+        }),
+      ]),
     tail: output.tail,
     stop: (signal = 'SIGTERM', limitMs = STOP_LIMIT_MS) =>
       stopChild(child, exited, { signal, limitMs }),
@@ -74,6 +88,7 @@ export async function spawnProcess(options: SpawnProcessOptions): Promise<Spawne
 
 interface Output {
   ready: Promise<Record<string, unknown>>;
+  nextReady: () => Promise<Record<string, unknown>>;
   tail: () => string;
 }
 
@@ -90,18 +105,26 @@ function watchOutput(child: ChildProcess, options: SpawnProcessOptions): Output 
     if (log !== null && logFailure === null) log.write(`${line}\n`);
     options.onLine?.(line);
   };
-  const ready = new Promise<Record<string, unknown>>((resolve) => {
-    if (child.stdout === null) return;
+  const waiting: ((fields: Record<string, unknown>) => void)[] = [];
+  const nextReady = (): Promise<Record<string, unknown>> =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+    });
+  const ready = nextReady();
+  if (child.stdout !== null) {
     createInterface({ input: child.stdout }).on('line', (line) => {
       keep(line);
       const fields = line.startsWith('{') ? parseFields(line) : null;
-      if (fields !== null && 'ready' in fields) resolve(fields);
+      if (fields !== null && 'ready' in fields) {
+        for (const resolve of waiting.splice(0)) resolve(fields);
+      }
     });
-  });
+  }
   if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', keep);
   child.once('close', () => log?.end());
   return {
     ready,
+    nextReady,
     tail: () => {
       const note = logFailure === null ? '' : `\n(its log: ${messageOf(logFailure)})`;
       return tailOf(kept, 30) + note;

@@ -18,7 +18,7 @@ export interface AttemptFacts {
   readonly phase: AttemptPhase;
   readonly heldAmount: Amount;
   readonly floorAmount: Amount;
-  /** The provider has shown that it knows this attempt: an id, a status, a floor. */
+  /** The provider has shown that it knows this attempt: an id, a status, a floor; or its create was repeated. */
   readonly hasTrace: boolean;
   /** Every rate of the route is an explicit zero. */
   readonly isFreeRoute: boolean;

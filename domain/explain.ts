@@ -24,6 +24,20 @@ const STATES: Readonly<Record<OperationSnapshot['state'], string>> = {
   released: 'released: it is proved that nothing was charged, and the hold was returned.',
 };
 
+/** It only gets older: the age is said in the largest whole unit that fits. */
+function sayAge({ unknownMs, unknownSince }: AttemptSnapshot): string {
+  if (unknownMs === null || unknownSince === null) return 'since a moment ago';
+  const [size, unit] = AGES.find(([ms]) => unknownMs >= ms) ?? [1_000, 'second'];
+  const count = Math.floor(unknownMs / size);
+  return `for ${count} ${unit}${count === 1 ? '' : 's'}, since ${unknownSince}`;
+}
+
+const AGES: readonly (readonly [number, string])[] = [
+  [86_400_000, 'day'],
+  [3_600_000, 'hour'],
+  [60_000, 'minute'],
+];
+
 function explainAttempt(attempt: AttemptSnapshot): string {
   const say = (digits: string): string => formatAmount(BigInt(digits), attempt.unit);
   const name = `Attempt ${attempt.attemptNo} on ${attempt.route}`;
@@ -37,7 +51,7 @@ function explainAttempt(attempt: AttemptSnapshot): string {
       return `${name}: the provider is working on it; holds ${say(attempt.heldAmount)}; asked ${asked}.`;
     case 'unknown':
       return (
-        `${name}: unknown since ${attempt.unknownSince ?? 'a moment ago'} ` +
+        `${name}: unknown ${sayAge(attempt)} ` +
         `(${attempt.reasons.map((entry) => entry.reason).join(', ')}); holds ${say(attempt.heldAmount)}; ` +
         `asked ${asked}; last answer: ${attempt.lastAnswer ?? 'none yet'}; ` +
         `next question ${attempt.nextQuestionDueAt ?? 'now'}.`

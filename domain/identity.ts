@@ -36,3 +36,6 @@ export function operationIdOf(workflowId: string, accountId: string): string {
     ? workflowId.slice(prefix.length)
     : workflowId;
 }
+
+/** The workflows' queue. Another name, in HOLDFAST_TASK_QUEUE, parts two fleets in one namespace. */
+export const DEFAULT_TASK_QUEUE = 'holdfast';

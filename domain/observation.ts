@@ -58,6 +58,8 @@ interface ChargeOf<A> {
   /** By the provider's own word, in the smallest unit of the budget. Without it, `usage` is priced. */
   readonly amount?: A;
   readonly usage?: Usage;
+  /** What became of the work, where the same answer says so; it is never guessed from a charge. */
+  readonly execution?: 'completed' | 'failed' | 'cancelled';
   readonly remoteId?: string;
   readonly evidence: Evidence;
 }

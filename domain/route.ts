@@ -35,10 +35,17 @@ export interface RouteOffer {
   readonly timings: RouteTimings;
 }
 
+/**
+ * `each` holds the worst case of the route that is about to be sent. `upfront` holds the dearest of
+ * the chain from the start, so that no fallback can be refused for money that others took meanwhile.
+ */
+export type FallbackHold = 'each' | 'upfront';
+
 /** The routes an operation may use, in order; the first one is the route that was asked for. */
 export interface Chain {
   readonly routes: readonly RouteOffer[];
   readonly fallbackWhileUnknown: 'wait' | 'allow';
+  readonly fallbackHold: FallbackHold;
   /** How often the same route may be tried again after a proof that nothing was sent. */
   readonly sameRouteAttempts: number;
 }
@@ -55,5 +62,6 @@ export interface RouteSettings {
   /** Routes to go on to, in order, when this one proves that nothing was charged. */
   readonly fallbacks: readonly string[];
   readonly fallbackWhileUnknown: 'wait' | 'allow';
+  readonly fallbackHold: FallbackHold;
   readonly sameRouteAttempts: number;
 }

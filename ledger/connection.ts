@@ -140,6 +140,8 @@ async function tryOnce(
 }
 
 const WAY_LOST_STATES = new Set(['57P01', '57P02', '57P03', '57014', '53300', '40001', '40P01']);
+/** Postgres tells a role that is not there and a wrong password by the same state. */
+const ACCESS_WAY_OUT = 'correct DATABASE_URL, or create what it names with: npx holdfast db setup';
 const ACCESS_STATES = new Set(['28000', '28P01', '3D000', '42501']);
 const SCHEMA_STATES = new Set(['3F000', '42883', '42P01', '42703']);
 
@@ -155,7 +157,9 @@ function toFailure(error: unknown): Error {
     return new WayLost(detail, { cause: error });
   }
   if (ACCESS_STATES.has(state)) {
-    return new HoldfastError('LEDGER_ACCESS_DENIED', detail, { cause: error });
+    return new HoldfastError('LEDGER_ACCESS_DENIED', `${detail}; ${ACCESS_WAY_OUT}`, {
+      cause: error,
+    });
   }
   if (SCHEMA_STATES.has(state)) {
     return new HoldfastError('LEDGER_SCHEMA_MISMATCH', detail, { cause: error });

@@ -51,6 +51,8 @@ table attempt
 table attempt
   answer_due_at timestamp with time zone
 table attempt
+  replayed_at timestamp with time zone
+table attempt
   remote_id text
 table attempt
   has_trace boolean not null default false
@@ -342,6 +344,8 @@ table refusal
   first_at timestamp with time zone not null
 table refusal
   last_at timestamp with time zone not null
+table refusal
+  last_real_at timestamp with time zone not null default clock_timestamp()
 table unmatched_report
   unmatched_report_id bigint not null identity
 table unmatched_report
@@ -527,7 +531,7 @@ view event_view: operation_key text, account_id text, operation_id text, event_n
 view identity_view: ledger_id uuid, is_test boolean, clock_offset interval, is_trusted boolean, created_at timestamp with time zone, now timestamp with time zone
 view operation_view: operation_key text, account_id text, operation_id text, kind text, workflow_id text, task_id text, outcome text, cancel text, execution_status text, created_at timestamp with time zone, closed_at timestamp with time zone, request_digest text, answer_digest text, state text, route text, provider text, unit text, attempt_count integer, held_amount bigint, charged_amount bigint, unknown_since timestamp with time zone, read_at timestamp with time zone
 view price_view: route text, price_version_id bigint, unit text, valid_from timestamp with time zone, dimension text, rate_amount bigint, per_count bigint, is_current boolean
-view refusal_view: operation_key text, account_id text, operation_id text, route text, reason text, budget_id text, numbers jsonb, refusal_count integer, first_at timestamp with time zone, last_at timestamp with time zone
+view refusal_view: operation_key text, account_id text, operation_id text, route text, reason text, budget_id text, numbers jsonb, refusal_count integer, first_at timestamp with time zone, last_at timestamp with time zone, last_real_at timestamp with time zone
 view unmatched_report_view: unmatched_report_id bigint, provider text, attempt_key text, report jsonb, recorded_at timestamp with time zone
 
 function add_scope(p_budget_id text, p_kind text, p_value text) returns text security definer
@@ -537,6 +541,22 @@ begin
   end if;
   insert into ledger.budget_scope (kind, value, budget_id) values (p_kind, p_value, p_budget_id) on conflict do nothing;
   return case when found then 'created' else 'exists' end;
+end;
+
+function admit_next(p_operation ledger.operation, p_ended ledger.attempt, p_offer jsonb) returns jsonb
+declare
+  v_price jsonb := ledger.price_offer(p_offer);
+begin
+  if p_operation.chain ->> 'fallbackHold' = 'upfront' and v_price ->> 'unit' = p_ended.unit
+     and (v_price ->> 'amount')::numeric <= p_ended.amount then
+    return jsonb_build_object(
+      'price', v_price || jsonb_build_object('amount', p_ended.amount::text),
+      'periods', (select jsonb_agg(budget_period_id order by budget_period_id) from ledger.hold
+                  where operation_key = p_ended.operation_key and attempt_no = p_ended.attempt_no),
+      'taken_over_from', p_ended.attempt_no);
+  end if;
+  return ledger.decide_admission(p_operation.account_id, p_operation.scopes,
+                                 ledger.price_hold(p_operation.chain, p_offer));
 end;
 
 function advance(p_operation_key text, p_kind text, p_attempt_no integer, p_evidence_id bigint, p_detail jsonb) returns void
@@ -891,10 +911,9 @@ begin
   return 'created';
 end;
 
-function decide_admission(p_account_id text, p_scopes jsonb, p_offer jsonb) returns jsonb
+function decide_admission(p_account_id text, p_scopes jsonb, p_price jsonb) returns jsonb
 declare
   v_budget_ids text[] := ledger.budgets_of_request(p_account_id, p_scopes);
-  v_price      jsonb;
   v_budget     ledger.budget;
   v_period     ledger.budget_period;
   v_refusal    jsonb;
@@ -906,11 +925,10 @@ begin
         then format('account "%s" has no budget; give it one with: holdfast budget create', p_account_id)
         else format('account "%s" is unknown; create it with: holdfast account create', p_account_id) end));
   end if;
-  v_price := ledger.price_offer(p_offer);
-  if v_price ? 'refused' then
+  if p_price ? 'refused' then
     return jsonb_build_object('refusal', jsonb_build_object(
-      'reason', v_price ->> 'refused', 'dimension', v_price ->> 'dimension',
-      'detail', format('route "%s" has no rate or no bound for %s', p_offer ->> 'route', v_price ->> 'dimension')));
+      'reason', p_price ->> 'refused', 'dimension', p_price ->> 'dimension',
+      'detail', format('route "%s" has no rate or no bound for %s', p_price ->> 'route', p_price ->> 'dimension')));
   end if;
 
   perform ledger.lock_budgets(v_budget_ids);
@@ -919,13 +937,13 @@ begin
     if not ledger.counters_agree(v_period) then
       update ledger.budget set frozen_at = ledger.now() where budget_id = v_budget.budget_id returning * into v_budget;
     end if;
-    v_refusal := coalesce(v_refusal, ledger.refusal_of(v_budget, v_period, v_price));
+    v_refusal := coalesce(v_refusal, ledger.refusal_of(v_budget, v_period, p_price));
     v_periods := v_periods || v_period.budget_period_id;
   end loop;
   if v_refusal is not null then
     return jsonb_build_object('refusal', v_refusal);
   end if;
-  return jsonb_build_object('price', v_price, 'periods', to_jsonb(v_periods));
+  return jsonb_build_object('price', p_price, 'periods', to_jsonb(v_periods));
 end;
 
 function end_ask(p jsonb) returns jsonb security definer
@@ -943,7 +961,8 @@ begin
   perform ledger.withdraw_unsent(v_key, 'the ask ended: ' || (p ->> 'reason'), p ->> 'ask');
   for v_attempt in
     select * from ledger.attempt
-    where operation_key = v_key and claim = (p ->> 'claim')::uuid and phase in ('sending', 'unknown') and not has_trace
+    where operation_key = v_key and claim = (p ->> 'claim')::uuid and phase in ('sending', 'unknown')
+      and ledger.is_untraced(attempt)
     for update
   loop
     perform ledger.give_up_attempt(v_attempt, 'the ask ended before a byte was sent');
@@ -961,7 +980,7 @@ begin
     perform ledger.end_uncharged(p_attempt, 'free', p_proof, p_evidence_id);
   end if;
   if v_next is not null and ledger.next_problem(p_operation) is null then
-    v_admission := ledger.decide_admission(p_operation.account_id, p_operation.scopes, v_next);
+    v_admission := ledger.admit_next(p_operation, p_attempt, v_next);
     if not v_admission ? 'refusal' then
       v_no := ledger.open_attempt(p_attempt.operation_key, v_next, p ->> 'ask', v_admission);
     end if;
@@ -970,8 +989,9 @@ begin
     jsonb_build_object('proof', coalesce(p_proof, 'charged_zero')));
   if v_no is not null then
     perform ledger.advance(p_attempt.operation_key, 'hold_placed', v_no, null,
-      jsonb_build_object('amount', v_admission -> 'price' ->> 'amount', 'unit', v_admission -> 'price' ->> 'unit',
-                         'route', v_next ->> 'route', 'ask', p ->> 'ask'));
+      jsonb_strip_nulls(jsonb_build_object(
+        'amount', v_admission -> 'price' ->> 'amount', 'unit', v_admission -> 'price' ->> 'unit',
+        'route', v_next ->> 'route', 'ask', p ->> 'ask', 'takenOverFrom', v_admission -> 'taken_over_from')));
   elsif v_admission ? 'refusal' then
     perform ledger.store_refusal(p_operation.account_id, p_operation.operation_id, v_next ->> 'route', v_admission -> 'refusal');
     perform ledger.advance(p_attempt.operation_key, 'next_refused', null, null, v_admission -> 'refusal');
@@ -1031,7 +1051,7 @@ begin
   if not found or v_attempt.claim is distinct from (p ->> 'claim')::uuid then
     return jsonb_build_object('status', 'not_yours', 'snapshot', ledger.snapshot(p ->> 'operation_key'));
   end if;
-  if v_attempt.phase in ('sending', 'unknown') and not v_attempt.has_trace then
+  if v_attempt.phase in ('sending', 'unknown') and ledger.is_untraced(v_attempt) then
     perform ledger.give_up_attempt(v_attempt, 'sender sent no byte');
     return jsonb_build_object('status', 'given_up', 'snapshot', ledger.snapshot(p ->> 'operation_key'));
   end if;
@@ -1054,8 +1074,8 @@ declare
 begin
   execute format('grant usage on schema ledger to %I', p_role);
   foreach v_function in array array[
-    'place_hold', 'take_fence', 'give_up', 'withdraw', 'end_ask', 'request_cancel', 'record_observation', 'mark_unknown',
-    'next_attempt', 'record_charge_report', 'put_body', 'get_body', 'read_operation', 'create_account', 'create_budget',
+    'place_hold', 'take_fence', 'replay_terms', 'give_up', 'withdraw', 'end_ask', 'request_cancel', 'record_observation',
+    'mark_unknown', 'next_attempt', 'record_charge_report', 'put_body', 'get_body', 'read_operation', 'create_account', 'create_budget',
     'add_scope', 'set_price', 'set_budget_frozen', 'check', 'now', 'is_trusted', 'price_version_of', 'budgets_of_request']
   loop
     execute format('grant execute on function %s to %I', 'ledger.' || v_function::text || ledger.signature_of(v_function), p_role);
@@ -1070,6 +1090,11 @@ begin
   return (
     select (select system_identifier from pg_control_system()) = system_identifier from ledger.identity
   );
+end;
+
+function is_untraced(p_attempt ledger.attempt) returns boolean
+begin
+  return not p_attempt.has_trace and p_attempt.replayed_at is null;
 end;
 
 function lock_budgets(p_budget_ids text[]) returns void
@@ -1128,7 +1153,9 @@ begin
   if v_problem is not null then
     return jsonb_build_object('status', 'refused', 'reason', v_problem, 'snapshot', ledger.snapshot(v_key));
   end if;
-  v_admission := ledger.decide_admission(v_operation.account_id, v_operation.scopes, p -> 'offer');
+  -- Nothing is taken over here: what was withdrawn gave its hold back before, and what is unknown keeps its own.
+  v_admission := ledger.decide_admission(v_operation.account_id, v_operation.scopes,
+                                         ledger.price_hold(v_operation.chain, p -> 'offer'));
   if v_admission ? 'refusal' then
     perform ledger.store_refusal(v_operation.account_id, v_operation.operation_id, p -> 'offer' ->> 'route', v_admission -> 'refusal');
     perform ledger.advance(v_key, 'next_refused', null, null, v_admission -> 'refusal');
@@ -1257,7 +1284,7 @@ begin
     end if;
   end if;
 
-  v_answer := ledger.decide_admission(p ->> 'account', p -> 'scopes', v_offer);
+  v_answer := ledger.decide_admission(p ->> 'account', p -> 'scopes', ledger.price_hold(p -> 'chain', v_offer));
   if v_answer ? 'refusal' then
     perform ledger.store_refusal(p ->> 'account', p ->> 'operation', v_offer ->> 'route', v_answer -> 'refusal');
     return jsonb_build_object('status', 'refused', 'refusal', v_answer -> 'refusal');
@@ -1314,6 +1341,41 @@ begin
       last_entry_no   = (select coalesce(max(entry_no), 0) from ledger.entry
                          where budget_period_id = p_budget_period_id)
   where budget_period_id = p_budget_period_id;
+end;
+
+function price_hold(p_chain jsonb, p_offer jsonb) returns jsonb
+declare
+  v_own   jsonb := ledger.price_offer(p_offer);
+  v_held  jsonb := v_own;
+  v_index bigint;
+  v_offer jsonb;
+  v_price jsonb;
+begin
+  if v_own ? 'refused' then
+    return v_own || jsonb_build_object('route', p_offer ->> 'route');
+  end if;
+  if coalesce(p_chain ->> 'fallbackHold', 'each') <> 'upfront' then
+    return v_own;
+  end if;
+  select min(position) into v_index
+  from jsonb_array_elements(p_chain -> 'routes') with ordinality as link (offer, position)
+  where offer ->> 'route' = p_offer ->> 'route';
+  for v_offer in
+    select offer from jsonb_array_elements(p_chain -> 'routes') with ordinality as link (offer, position)
+    where position > v_index order by position
+  loop
+    v_price := ledger.price_offer(v_offer);
+    if not v_price ? 'refused' and v_price ->> 'unit' <> v_own ->> 'unit' then
+      v_price := jsonb_build_object('refused', 'unpriced', 'dimension', 'unit of account');
+    end if;
+    if v_price ? 'refused' then
+      return v_price || jsonb_build_object('route', v_offer ->> 'route');
+    end if;
+    v_held := v_held || jsonb_build_object(
+      'amount', greatest((v_held ->> 'amount')::numeric, (v_price ->> 'amount')::numeric)::text,
+      'is_free', (v_held ->> 'is_free')::boolean and (v_price ->> 'is_free')::boolean);
+  end loop;
+  return v_held;
 end;
 
 function price_offer(p_offer jsonb) returns jsonb
@@ -1420,7 +1482,7 @@ begin
   if p_attempt.phase = 'not_sent' then
     return 'unchanged';
   end if;
-  if p_attempt.has_trace or p_attempt.floor_amount > 0
+  if not ledger.is_untraced(p_attempt) or p_attempt.floor_amount > 0
      or (v_proof = 'fenced_absence' and coalesce(p_attempt.answer_due_at > ledger.now(), true)) then
     perform ledger.retain(p_attempt, 'unknown', 'inconsistent_usage', p_evidence_id,
       'a proof of no charge against a trace', (p ->> 'question_delay_ms')::bigint);
@@ -1475,8 +1537,8 @@ begin
   case v_kind
     when 'charge' then
       v_status := ledger.book_report_safely(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms'), v_evidence);
-      if v_seen ->> 'basis' = 'final' and v_operation.execution_status in ('not_started', 'running', 'unknown') then
-        update ledger.operation set execution_status = 'completed' where operation_key = v_key;
+      if v_seen ? 'execution' and v_operation.execution_status in ('not_started', 'running', 'unknown') then
+        update ledger.operation set execution_status = v_seen ->> 'execution' where operation_key = v_key;
       end if;
       if v_status = 'ended_free' then
         perform ledger.end_free_and_go_on(v_operation, v_attempt, null, v_evidence, p);
@@ -1531,6 +1593,58 @@ end;
 function refuse_change() returns trigger
 begin
   raise exception 'ledger.% is append-only: % is refused', tg_table_name, tg_op using errcode = 'LG002';
+end;
+
+function replay_problem(p_operation ledger.operation, p_attempt ledger.attempt, p_window_ms bigint) returns text
+begin
+  return (
+    select case
+      when p_attempt.ended_at is not null then 'ended'
+      when p_attempt.send_until is null then 'not_sent'
+      when p_operation.cancel <> 'none' then 'cancel_requested'
+      when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged')
+        then 'charged'
+      when exists (select 1 from ledger.ask
+                   where operation_key = p_operation.operation_key and ask_id = p_attempt.ask_id and ended_at is not null)
+        then 'ask_ended'
+      when p_attempt.answer_due_at > ledger.now() then 'not_due'
+      when p_attempt.send_until - interval '5 seconds' + p_window_ms * interval '0.5 millisecond' <= ledger.now()
+        then 'window_passed'
+      when not exists (select 1 from ledger.body where digest = p_operation.request_digest) then 'request_missing'
+    end
+  );
+end;
+
+function replay_terms(p jsonb) returns jsonb security definer
+declare
+  v_key       text := p ->> 'operation_key';
+  v_operation ledger.operation;
+  v_attempt   ledger.attempt;
+  v_problem   text;
+begin
+  if not ledger.is_trusted() then
+    return jsonb_build_object('status', 'ledger_untrusted');
+  end if;
+  perform ledger.lock_operation(v_key);
+  select * into v_operation from ledger.operation where operation_key = v_key for update;
+  select * into v_attempt from ledger.attempt
+  where operation_key = v_key and attempt_no = (p ->> 'attempt_no')::integer for update;
+  if not found then
+    return jsonb_build_object('status', 'refused', 'reason', 'not_found');
+  end if;
+  v_problem := ledger.replay_problem(v_operation, v_attempt, (p ->> 'window_ms')::bigint);
+  if v_problem is not null then
+    return jsonb_build_object('status', 'refused', 'reason', v_problem);
+  end if;
+  if v_attempt.replayed_at is null then
+    update ledger.attempt set replayed_at = ledger.now()
+    where operation_key = v_key and attempt_no = v_attempt.attempt_no;
+    -- Once: the repeats after it are counted as the questions that they are.
+    perform ledger.advance(v_key, 'replayed', v_attempt.attempt_no, null, jsonb_build_object('route', v_attempt.route));
+  end if;
+  return jsonb_build_object(
+    'status', 'permitted', 'offer', v_attempt.offer, 'attempt_key', v_attempt.attempt_key, 'unit', v_attempt.unit,
+    'request_text', (select content from ledger.body where digest = v_operation.request_digest));
 end;
 
 function request_cancel(p jsonb) returns jsonb security definer
@@ -1679,7 +1793,7 @@ function store_refusal(p_account_id text, p_operation_id text, p_route text, p_r
      ledger.now(), ledger.now())
   on conflict (operation_key, reason, budget_id) do update
   set refusal_count = refusal.refusal_count + 1, last_at = excluded.last_at, numbers = excluded.numbers,
-      route = excluded.route;
+      route = excluded.route, last_real_at = excluded.last_real_at;
 
 function take_fence(p jsonb) returns jsonb security definer
 declare

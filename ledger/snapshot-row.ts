@@ -80,6 +80,8 @@ const SnapshotRow = z.object({
   chain: z.object({
     routes: z.array(OfferRow),
     fallbackWhileUnknown: z.enum(['wait', 'allow']),
+    // Operations that were admitted before there was a choice.
+    fallbackHold: z.enum(['each', 'upfront']).default('each'),
     sameRouteAttempts: z.number().int(),
   }),
   fallbackProblem: z.string().nullable(),

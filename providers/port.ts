@@ -27,6 +27,8 @@ export interface ProviderCapabilities {
   readonly lookUpByKey: Claim<'none' | 'exact'>;
   readonly cancel: Claim<'none'>;
   readonly replayIsDeduplicated: Claim<boolean>;
+  /** For how long a key is known there, counted from its first request; 0 where repeats are not told apart. */
+  readonly dedupeWindowMs: Claim<number>;
   readonly chargeEvidence: Claim<readonly ('in_response' | 'on_lookup')[]>;
   /** Statuses that, as the first answer and in the provider's own error form, prove `documented_rejection`. */
   readonly rejections: Claim<readonly number[]>;
@@ -75,4 +77,9 @@ export interface ProviderPort {
   dispatch(request: DispatchRequest, signal: AbortSignal): Promise<Dispatched>;
   /** One question: status and charge of the attempt. `no_answer` where nothing can be asked. */
   lookUp(request: LookUpRequest, signal: AbortSignal): Promise<Observation>;
+  /**
+   * The same question where no receipt can be looked up: the create once more, with the key and the
+   * body of the first. Its refusals are `no_answer`: only the first answer can say that no work began.
+   */
+  replay(request: DispatchRequest, signal: AbortSignal): Promise<Observation>;
 }

@@ -11,7 +11,7 @@ if (read.status === 'misuse') {
   try {
     const simulator = createSimulator({ truthFile, prices });
     endOnSignal(simulator);
-    if (endWithStdin) process.stdin.resume().once('end', () => void simulator.close());
+    if (endWithStdin) process.stdin.resume().once('end', () => void end(simulator));
     const address = await simulator.listen(port);
     process.stdout.write(`${JSON.stringify({ ready: true, ...address })}\n`);
   } catch (error) {
@@ -22,8 +22,14 @@ if (read.status === 'misuse') {
 
 function endOnSignal(simulator: Simulator): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => void simulator.close());
+    process.once(signal, () => void end(simulator));
   }
+}
+
+/** A stdin that is listened to would keep the process up until its other end dies. */
+async function end(simulator: Simulator): Promise<void> {
+  await simulator.close();
+  process.stdin.destroy();
 }
 
 function explainFailure(error: unknown, port: number): string {

@@ -1,10 +1,12 @@
 // The worker process: reads the configuration, checks the ledger, serves the queues, and stops in
 // order on SIGTERM or SIGINT. It prints one line when it is ready.
 
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { Runtime, type LogLevel as TemporalLogLevel } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { loadConfig } from '../config/config.js';
-import type { ProviderSettings } from '../config/config-file.js';
+import { EMPTY_FILE, loadConfigFile, type ProviderSettings } from '../config/config-file.js';
 import { createLogger } from '../config/logger.js';
 import { HoldfastError } from '../domain/failure.js';
 import { openLedger } from '../ledger/connection.js';
@@ -15,15 +17,26 @@ import { startWorker } from './worker.js';
 
 const EXIT_FAILED = 3;
 
+const WITHOUT_DATABASE = `DATABASE_URL is not set. A worker reads the environment only, never the addresses of a running npm start:
+  export DATABASE_URL=postgres://app:password@host:5432/holdfast
+  export TEMPORAL_ADDRESS=host:7233
+  export HOLDFAST_CONFIG=holdfast.yaml   # with the secrets that it names
+  node dist/worker/main.js`;
+
+/** Only one of our queues has workflows, which is as it should be and no news. */
+const NO_NEWS = 'No workflows registered';
+
 async function main(): Promise<void> {
   const config = loadConfig(process.env);
   const logger = createLogger(config.logLevel);
   installTemporalLogs(logger);
   if (config.databaseUrl === undefined) {
-    throw new HoldfastError(
-      'INVALID_CONFIGURATION',
-      'DATABASE_URL is not set; give postgres://user:password@host:port/database, or run: npm start',
-    );
+    throw new HoldfastError('INVALID_CONFIGURATION', WITHOUT_DATABASE);
+  }
+  const file =
+    config.filePath === undefined ? EMPTY_FILE : loadConfigFile(config.filePath, process.env);
+  if (config.filePath === undefined) {
+    logger.warn('no holdfast.yaml here and no HOLDFAST_CONFIG: this worker serves no route');
   }
   const ledger = openLedger({
     databaseUrl: config.databaseUrl,
@@ -34,14 +47,13 @@ async function main(): Promise<void> {
   const worker = await startWorker({
     temporal: { ...config.temporal.connectionOptions, address: config.temporal.address },
     namespace: config.temporal.namespace,
+    taskQueue: config.temporal.taskQueue,
     shutdownGraceMs: config.shutdownGraceMs,
     dependencies: {
       ledger,
       logger,
-      providers: new Map(
-        config.file.providers.map((settings) => [settings.name, openProvider(settings)]),
-      ),
-      routes: new Map(config.file.routes.map((route) => [route.route, route])),
+      providers: new Map(file.providers.map((settings) => [settings.name, openProvider(settings)])),
+      routes: new Map(file.routes.map((route) => [route.route, route])),
     },
   }).catch((error: unknown) => {
     throw new HoldfastError(
@@ -53,7 +65,7 @@ async function main(): Promise<void> {
   logger.info(
     {
       temporalAddress: config.temporal.address,
-      routes: config.file.routes.map((route) => route.route),
+      routes: file.routes.map((route) => route.route),
     },
     'worker ready',
   );
@@ -88,7 +100,7 @@ function installTemporalLogs(logger: Logger): void {
   const at =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (message: string, meta?: object): void => {
-      logger[level](meta ?? {}, message);
+      logger[message.startsWith(NO_NEWS) ? 'debug' : level](meta ?? {}, message);
     };
   const bridge = {
     log(level: TemporalLogLevel, message: string, meta?: object) {
@@ -120,7 +132,20 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-main().then(
+/**
+ * A spare worker has loaded everything and waits for its environment, one line of JSON on stdin: so a
+ * play can have a new worker process at once.
+ */
+async function waitForEnvironment(): Promise<void> {
+  process.stdout.write(`${JSON.stringify({ ready: true, isSpare: true, pid: process.pid })}\n`);
+  const lines = createInterface({ input: process.stdin });
+  const [line] = (await once(lines, 'line')) as [string];
+  lines.close();
+  Object.assign(process.env, JSON.parse(line));
+}
+
+const isSpare = process.env['HOLDFAST_WAIT_FOR_ENVIRONMENT'] === '1';
+(isSpare ? waitForEnvironment().then(main) : main()).then(
   () => process.exit(0),
   (error: unknown) => {
     process.stderr.write(`holdfast worker: ${messageOf(error)}\n`);

@@ -11,11 +11,12 @@ import type { ActivityDependencies } from '../activities/dependencies.js';
 import { createDispatchActivities } from '../activities/dispatch.js';
 import { createLedgerActivities } from '../activities/ledger-activities.js';
 import { createReconcileActivities } from '../activities/ask.js';
-import { LEDGER_QUEUE, RECONCILE_QUEUE, WORKFLOW_QUEUE } from '../workflows/task-queues.js';
+import { taskQueuesOf } from '../workflows/task-queues.js';
 
 export interface WorkerSettings {
   readonly temporal: NativeConnectionOptions;
   readonly namespace: string;
+  readonly taskQueue: string;
   readonly dependencies: ActivityDependencies;
   /** How long running sends may go on after SIGTERM, in milliseconds. */
   readonly shutdownGraceMs: number;
@@ -46,12 +47,13 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     shutdownGraceTime: settings.shutdownGraceMs,
     shutdownForceTime: settings.shutdownGraceMs + 5_000,
   };
+  const queues = taskQueuesOf(settings.taskQueue);
   const ledgerActivities = createLedgerActivities(settings.dependencies);
   const workers = await Promise.all([
     Worker.create({
       ...common,
       ...workflowSource(),
-      taskQueue: WORKFLOW_QUEUE,
+      taskQueue: queues.workflows,
       activities: {
         // Local: it runs beside the workflow, and needs no queue.
         placeHold: (request: PlaceHoldInput) => ledgerActivities.placeHold(request),
@@ -67,13 +69,13 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     }),
     Worker.create({
       ...common,
-      taskQueue: LEDGER_QUEUE,
+      taskQueue: queues.ledger,
       activities: { ...ledgerActivities },
       maxConcurrentActivityTaskExecutions: 20,
     }),
     Worker.create({
       ...common,
-      taskQueue: RECONCILE_QUEUE,
+      taskQueue: queues.reconcile,
       activities: { ...createReconcileActivities(settings.dependencies) },
       maxConcurrentActivityTaskExecutions: 50,
     }),

@@ -14,6 +14,7 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
+  setHandler,
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -28,8 +29,19 @@ import { operationIdOf } from '../domain/identity.js';
 import { newestAttempt, nextStep, type NextStep, offersAfter } from '../domain/next-step.js';
 import { describeRefusal } from '../domain/refusal.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
-import { askUntilNews, dispatchOnce, ledger, placeHold } from './steps.js';
-import { admitted, explain, listen, note, see, type Supervision } from './supervision.js';
+import { askUntilNews, dispatchOnce, ledgerSteps, placeHold } from './steps.js';
+import { type AdmitVerdict, admitUpdate } from './messages.js';
+import { answerOther, otherInputOf } from './other-terms.js';
+import {
+  admitted,
+  askIdOf,
+  explain,
+  listen,
+  note,
+  see,
+  type Supervision,
+  verdictOf,
+} from './supervision.js';
 
 const NOTHING_CHANGED_PAUSE = '5 seconds';
 
@@ -39,6 +51,7 @@ export async function llmCall(raw: unknown): Promise<LlmCallResult> {
   const input = read.kind === 'input' ? read.input : undefined;
   const supervision: Supervision = {
     input: input ?? { accountId: '', route: '', maxTokens: 1 },
+    workflowId: info.workflowId,
     operationId: input?.operationId ?? operationIdOf(info.workflowId, input?.accountId ?? ''),
     timeline: [],
     asks: [input?.askId ?? info.firstExecutionRunId],
@@ -53,8 +66,25 @@ export async function llmCall(raw: unknown): Promise<LlmCallResult> {
     explanation: 'Not asked for yet.',
   };
   listen(supervision);
+  answerAskings(supervision);
   if (read.kind === 'problems') return refuseInput(supervision, describeProblems(read.problems));
   return CancellationScope.nonCancellable(() => supervise(supervision));
+}
+
+function answerAskings(supervision: Supervision): void {
+  setHandler(
+    admitUpdate,
+    (request: unknown) =>
+      CancellationScope.nonCancellable(async () => {
+        const askId = askIdOf(request) ?? supervision.asks[0] ?? '';
+        const other = otherInputOf(request, supervision.input);
+        if (other !== undefined) return answerOther(supervision, askId, other);
+        if (!supervision.asks.includes(askId)) supervision.asks.push(askId);
+        await condition(() => verdictOf(supervision, askId) !== undefined);
+        return verdictOf(supervision, askId) as AdmitVerdict;
+      }),
+    { description: 'Answers whether the call was admitted, and why not' },
+  );
 }
 
 async function supervise(supervision: Supervision): Promise<LlmCallResult> {
@@ -121,10 +151,10 @@ async function follow(supervision: Supervision, askId: string): Promise<LlmCallR
         see(supervision, snapshot);
         return resultOf(snapshot);
       case 'withdraw':
-        snapshot = await ledger.withdraw({ operationKey, reason: step.reason });
+        snapshot = await ledgerSteps().withdraw({ operationKey, reason: step.reason });
         break;
       case 'next_attempt':
-        snapshot = await ledger.nextAttempt({
+        snapshot = await ledgerSteps().nextAttempt({
           operationKey,
           afterAttempt: step.afterAttempt,
           offer: step.offer,
@@ -193,7 +223,7 @@ async function pauseIfNothingChanged(step: NextStep, snapshot: OperationSnapshot
 /** Stores the wish to stop; what was not sent is withdrawn with it. */
 function storeCancel(supervision: Supervision, operationKey: string): Promise<OperationSnapshot> {
   supervision.cancelStored = true;
-  return ledger.requestCancel({ operationKey, by: 'temporal cancel' });
+  return ledgerSteps().requestCancel({ operationKey, by: 'temporal cancel' });
 }
 
 /** A wish to stop that arrives while a send waits for its turn is stored at once: the fence sees it. */
@@ -228,7 +258,7 @@ async function endUnavailable(
   );
   note(supervision, `unavailable: ${ending.reason}`);
   const { accountId } = input;
-  const snapshot = await ledger.endAsk({ accountId, operationId, askId, ...ending });
+  const snapshot = await ledgerSteps().endAsk({ accountId, operationId, askId, ...ending });
   note(supervision, 'the ask has ended in the ledger');
   if (snapshot !== null && snapshot.outcome === null && nextStep(snapshot).kind === 'ask') {
     supervision.snapshot = snapshot;

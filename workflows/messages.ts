@@ -3,6 +3,7 @@
 // What one can say to a supervisor, and ask it. The names are wire format: never rename, add.
 
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { LlmCallInput } from '../domain/call-input.js';
 import type { AnswerStatus, LlmCallResult } from '../domain/call-result.js';
 import type { Refusal } from '../domain/refusal.js';
 import type { AmountJson, Unit } from '../domain/money.js';
@@ -10,6 +11,8 @@ import type { AmountJson, Unit } from '../domain/money.js';
 export interface AdmitRequest {
   /** Names this asking. A repeat after a deadline keeps it, a new ask after a refusal has a new one. */
   readonly askId: string;
+  /** What is asked for: where it differs from what is being served, the ledger compares the terms. */
+  readonly input?: LlmCallInput;
 }
 
 export type AdmitVerdict =

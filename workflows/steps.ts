@@ -12,6 +12,7 @@ import {
   proxyActivities,
   proxyLocalActivities,
   sleep,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type {
   DispatchActivities,
@@ -21,7 +22,7 @@ import type {
   ReconcileActivities,
 } from '../activities/contract.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
-import { LEDGER_QUEUE, RECONCILE_QUEUE } from './task-queues.js';
+import { taskQueuesOf } from './task-queues.js';
 
 /** What the steps need to know of the supervision, and may change. */
 interface Woken {
@@ -39,12 +40,13 @@ export const { placeHold } = proxyLocalActivities<LedgerActivities>({
 });
 
 // After the fence a step is repeated without limit: the ledger must hear it.
-export const ledger = proxyActivities<LedgerActivities>({
-  taskQueue: LEDGER_QUEUE,
-  startToCloseTimeout: '15 seconds',
-  retry: { initialInterval: '1 second', backoffCoefficient: 1.5, maximumInterval: '10 seconds' },
-  cancellationType: ActivityCancellationType.ABANDON,
-});
+export const ledgerSteps = (): LedgerActivities =>
+  proxyActivities<LedgerActivities>({
+    taskQueue: taskQueuesOf(workflowInfo().taskQueue).ledger,
+    startToCloseTimeout: '15 seconds',
+    retry: { initialInterval: '1 second', backoffCoefficient: 1.5, maximumInterval: '10 seconds' },
+    cancellationType: ActivityCancellationType.ABANDON,
+  });
 
 const UNTRUSTED_PAUSE = '10 seconds';
 const SEGMENT_WAIT_MS = 30_000;
@@ -72,17 +74,20 @@ export async function dispatchOnce(supervision: Woken, input: DispatchInput): Pr
       case 'unavailable':
         return result;
       case 'handed_over':
-        return { kind: 'recorded', snapshot: await ledger.recordHandedOver(result.record) };
+        return { kind: 'recorded', snapshot: await ledgerSteps().recordHandedOver(result.record) };
       case 'untrusted':
         await sleep(UNTRUSTED_PAUSE);
-        return { kind: 'recorded', snapshot: await ledger.readOperation(refOf(supervision)) };
+        return {
+          kind: 'recorded',
+          snapshot: await ledgerSteps().readOperation(refOf(supervision)),
+        };
     }
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     const detail = `the sender ended without an outcome: ${error.cause?.message ?? error.message}`;
     return {
       kind: 'recorded',
-      snapshot: await ledger.markUnknown({ operationKey: input.operationKey, detail }),
+      snapshot: await ledgerSteps().markUnknown({ operationKey: input.operationKey, detail }),
     };
   }
 }
@@ -93,13 +98,14 @@ function refOf(supervision: Woken): { accountId: string; operationId: string } {
 
 // The retry policy is the waiting: a retry adds no history, and the delay comes from the activity.
 // It ends after ten minutes, to look at the history's length and at what is shown.
-const { ask } = proxyActivities<ReconcileActivities>({
-  taskQueue: RECONCILE_QUEUE,
-  startToCloseTimeout: '30 seconds',
-  scheduleToCloseTimeout: '10 minutes',
-  cancellationType: ActivityCancellationType.TRY_CANCEL,
-  retry: { initialInterval: '1 second', backoffCoefficient: 1.5, maximumInterval: '1 minute' },
-});
+const questions = (): ReconcileActivities =>
+  proxyActivities<ReconcileActivities>({
+    taskQueue: taskQueuesOf(workflowInfo().taskQueue).reconcile,
+    startToCloseTimeout: '30 seconds',
+    scheduleToCloseTimeout: '10 minutes',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: { initialInterval: '1 second', backoffCoefficient: 1.5, maximumInterval: '1 minute' },
+  });
 
 type Asked =
   | { readonly kind: 'news'; readonly snapshot: OperationSnapshot }
@@ -120,9 +126,9 @@ export async function askUntilNews(
     case 'segment':
       // The delay was longer than what was left of the segment: it is waited out here.
       await condition(isWoken, asked.waitMs);
-      return ledger.readOperation(refOf(supervision));
+      return ledgerSteps().readOperation(refOf(supervision));
     case 'woken':
-      return ledger.readOperation(refOf(supervision));
+      return ledgerSteps().readOperation(refOf(supervision));
   }
 }
 
@@ -134,10 +140,9 @@ async function askOnce(
   const scope = new CancellationScope();
   try {
     return await scope.run(() => {
-      const answer = ask({ ...refOf(supervision), knownState }).then(
-        (snapshot): Asked => ({ kind: 'news', snapshot }),
-        segmentEnd,
-      );
+      const answer = questions()
+        .ask({ ...refOf(supervision), knownState })
+        .then((snapshot): Asked => ({ kind: 'news', snapshot }), segmentEnd);
       const wake = condition(isWoken).then((): Asked => ({ kind: 'woken' }));
       // Rejected when the scope ends, after the race is over.
       wake.catch(() => undefined);

@@ -19,7 +19,6 @@ import { newestAttempt } from '../domain/next-step.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
 import {
   type AdmitVerdict,
-  admitUpdate,
   type AnswerKnown,
   awaitAnswerUpdate,
   explainQuery,
@@ -32,6 +31,7 @@ import { searchAttributesOf } from './search-attributes.js';
 export interface Supervision {
   readonly input: LlmCallInput;
   readonly operationId: string;
+  readonly workflowId: string;
   readonly timeline: TimelineEntry[];
   /** Asks that arrived by update, in order; the running one first. */
   readonly asks: string[];
@@ -61,17 +61,6 @@ export function listen(supervision: Supervision): void {
     { description: 'Ask the provider again now' },
   );
   setHandler(
-    admitUpdate,
-    (request: unknown) =>
-      CancellationScope.nonCancellable(async () => {
-        const askId = askIdOf(request) ?? supervision.asks[0] ?? '';
-        if (!supervision.asks.includes(askId)) supervision.asks.push(askId);
-        await condition(() => verdictOf(supervision, askId) !== undefined);
-        return verdictOf(supervision, askId) as AdmitVerdict;
-      }),
-    { description: 'Answers whether the call was admitted, and why not' },
-  );
-  setHandler(
     awaitAnswerUpdate,
     () =>
       CancellationScope.nonCancellable(async () => {
@@ -88,14 +77,14 @@ export function listen(supervision: Supervision): void {
   });
 }
 
-function askIdOf(request: unknown): string | undefined {
+export function askIdOf(request: unknown): string | undefined {
   if (typeof request !== 'object' || request === null) return undefined;
   const { askId } = request as { askId?: unknown };
   return typeof askId === 'string' && problemOfId(askId) === undefined ? askId : undefined;
 }
 
 /** An ask that joins an operation which stands open, or has ended, is answered with that. */
-function verdictOf(supervision: Supervision, askId: string): AdmitVerdict | undefined {
+export function verdictOf(supervision: Supervision, askId: string): AdmitVerdict | undefined {
   const own = supervision.verdicts.get(askId);
   if (own !== undefined) return own;
   if (supervision.result !== undefined && supervision.snapshot !== undefined) {
@@ -135,10 +124,12 @@ export function see(supervision: Supervision, snapshot: OperationSnapshot, shown
   if (state === supervision.shownState) return;
   supervision.shownState = state;
   upsertSearchAttributes(searchAttributesOf(snapshot, state, supervision.input.taskId));
-  note(
-    supervision,
-    `${state}: ${newestAttempt(snapshot).lastAnswer ?? newestAttempt(snapshot).phase}`,
-  );
+  const { lastAnswer, phase } = newestAttempt(snapshot);
+  // Shown before the ledger knows: the send is handed out, and its attempt still stands as not sent.
+  const isAhead = shown !== undefined && phase === 'not_sent';
+  // The last answer of an attempt that has ended is not what ended it.
+  const what = phase === 'unknown' || phase === 'in_flight' ? (lastAnswer ?? phase) : phase;
+  note(supervision, `${state}: ${isAhead ? 'the send is handed out' : what}`);
 }
 
 export function explain(supervision: Supervision, text: string): void {

@@ -125,7 +125,8 @@ create table ledger.operation (
 ) with (fillfactor = 70);
 create index on ledger.operation (created_at desc);
 
--- One send. Evidence ends one attempt's hold and no other.
+-- One send. Evidence ends one attempt's hold and no other. From `replayed_at` on, when its create was first repeated
+-- as a question, what its own sender did proves nothing any more: the repeat may be what the provider heard.
 create table ledger.attempt (
   operation_key        text        not null references ledger.operation,
   attempt_no           integer     not null check (attempt_no >= 1),
@@ -145,6 +146,7 @@ create table ledger.attempt (
   dispatch_before      timestamptz not null,
   send_until           timestamptz,
   answer_due_at        timestamptz,
+  replayed_at          timestamptz,
   remote_id            text,
   has_trace            boolean     not null default false,
   reasons              jsonb       not null default '[]',
@@ -305,6 +307,7 @@ create table ledger.refusal (
   refusal_count integer     not null default 1,
   first_at      timestamptz not null,
   last_at       timestamptz not null,
+  last_real_at  timestamptz not null default clock_timestamp(),
   primary key (operation_key, reason, budget_id)
 );
 

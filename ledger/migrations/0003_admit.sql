@@ -65,6 +65,45 @@ begin
 end;
 $$;
 
+-- What is to be held for an offer. With `fallback_hold: upfront` that is the dearest single route from this one to the
+-- end of the chain, so that the hold can move over, and one route that cannot be priced refuses them all.
+create function ledger.price_hold(p_chain jsonb, p_offer jsonb) returns jsonb
+language plpgsql stable as $$
+declare
+  v_own   jsonb := ledger.price_offer(p_offer);
+  v_held  jsonb := v_own;
+  v_index bigint;
+  v_offer jsonb;
+  v_price jsonb;
+begin
+  if v_own ? 'refused' then
+    return v_own || jsonb_build_object('route', p_offer ->> 'route');
+  end if;
+  if coalesce(p_chain ->> 'fallbackHold', 'each') <> 'upfront' then
+    return v_own;
+  end if;
+  select min(position) into v_index
+  from jsonb_array_elements(p_chain -> 'routes') with ordinality as link (offer, position)
+  where offer ->> 'route' = p_offer ->> 'route';
+  for v_offer in
+    select offer from jsonb_array_elements(p_chain -> 'routes') with ordinality as link (offer, position)
+    where position > v_index order by position
+  loop
+    v_price := ledger.price_offer(v_offer);
+    if not v_price ? 'refused' and v_price ->> 'unit' <> v_own ->> 'unit' then
+      v_price := jsonb_build_object('refused', 'unpriced', 'dimension', 'unit of account');
+    end if;
+    if v_price ? 'refused' then
+      return v_price || jsonb_build_object('route', v_offer ->> 'route');
+    end if;
+    v_held := v_held || jsonb_build_object(
+      'amount', greatest((v_held ->> 'amount')::numeric, (v_price ->> 'amount')::numeric)::text,
+      'is_free', (v_held ->> 'is_free')::boolean and (v_price ->> 'is_free')::boolean);
+  end loop;
+  return v_held;
+end;
+$$;
+
 -- The account's own budgets and its parents', united with those of the request.
 create function ledger.budgets_of_request(p_account_id text, p_scopes jsonb) returns text[]
 language plpgsql stable as $$
@@ -174,13 +213,12 @@ begin
 end;
 $$;
 
--- Decides one hold over all budgets of a request, all or none, and keeps their locks. Answers
--- {refusal} or {price, periods}.
-create function ledger.decide_admission(p_account_id text, p_scopes jsonb, p_offer jsonb) returns jsonb
+-- Decides one hold over all budgets of a request, all or none, and keeps their locks. `p_price` is what
+-- `price_hold` said. Answers {refusal} or {price, periods}.
+create function ledger.decide_admission(p_account_id text, p_scopes jsonb, p_price jsonb) returns jsonb
 language plpgsql as $$
 declare
   v_budget_ids text[] := ledger.budgets_of_request(p_account_id, p_scopes);
-  v_price      jsonb;
   v_budget     ledger.budget;
   v_period     ledger.budget_period;
   v_refusal    jsonb;
@@ -192,11 +230,10 @@ begin
         then format('account "%s" has no budget; give it one with: holdfast budget create', p_account_id)
         else format('account "%s" is unknown; create it with: holdfast account create', p_account_id) end));
   end if;
-  v_price := ledger.price_offer(p_offer);
-  if v_price ? 'refused' then
+  if p_price ? 'refused' then
     return jsonb_build_object('refusal', jsonb_build_object(
-      'reason', v_price ->> 'refused', 'dimension', v_price ->> 'dimension',
-      'detail', format('route "%s" has no rate or no bound for %s', p_offer ->> 'route', v_price ->> 'dimension')));
+      'reason', p_price ->> 'refused', 'dimension', p_price ->> 'dimension',
+      'detail', format('route "%s" has no rate or no bound for %s', p_price ->> 'route', p_price ->> 'dimension')));
   end if;
 
   perform ledger.lock_budgets(v_budget_ids);
@@ -205,13 +242,13 @@ begin
     if not ledger.counters_agree(v_period) then
       update ledger.budget set frozen_at = ledger.now() where budget_id = v_budget.budget_id returning * into v_budget;
     end if;
-    v_refusal := coalesce(v_refusal, ledger.refusal_of(v_budget, v_period, v_price));
+    v_refusal := coalesce(v_refusal, ledger.refusal_of(v_budget, v_period, p_price));
     v_periods := v_periods || v_period.budget_period_id;
   end loop;
   if v_refusal is not null then
     return jsonb_build_object('refusal', v_refusal);
   end if;
-  return jsonb_build_object('price', v_price, 'periods', to_jsonb(v_periods));
+  return jsonb_build_object('price', p_price, 'periods', to_jsonb(v_periods));
 end;
 $$;
 
@@ -227,7 +264,7 @@ language sql volatile as $$
      ledger.now(), ledger.now())
   on conflict (operation_key, reason, budget_id) do update
   set refusal_count = refusal.refusal_count + 1, last_at = excluded.last_at, numbers = excluded.numbers,
-      route = excluded.route;
+      route = excluded.route, last_real_at = excluded.last_real_at;
 $$;
 
 -- Stores one admitted attempt with its holds. The operation's row exists already.
@@ -316,7 +353,7 @@ begin
     end if;
   end if;
 
-  v_answer := ledger.decide_admission(p ->> 'account', p -> 'scopes', v_offer);
+  v_answer := ledger.decide_admission(p ->> 'account', p -> 'scopes', ledger.price_hold(p -> 'chain', v_offer));
   if v_answer ? 'refusal' then
     perform ledger.store_refusal(p ->> 'account', p ->> 'operation', v_offer ->> 'route', v_answer -> 'refusal');
     return jsonb_build_object('status', 'refused', 'refusal', v_answer -> 'refusal');

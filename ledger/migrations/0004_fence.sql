@@ -73,6 +73,77 @@ begin
 end;
 $$;
 
+-- Why an attempt may not be repeated under its key now; null when it may. A repeat can be the first that the provider
+-- hears, so whatever forbids a send forbids it, and it stays far inside the time for which keys are kept there.
+create function ledger.replay_problem(
+  p_operation ledger.operation, p_attempt ledger.attempt, p_window_ms bigint
+) returns text
+language plpgsql as $$
+begin
+  return (
+    select case
+      when p_attempt.ended_at is not null then 'ended'
+      when p_attempt.send_until is null then 'not_sent'
+      when p_operation.cancel <> 'none' then 'cancel_requested'
+      when exists (select 1 from ledger.attempt where operation_key = p_operation.operation_key and phase = 'charged')
+        then 'charged'
+      when exists (select 1 from ledger.ask
+                   where operation_key = p_operation.operation_key and ask_id = p_attempt.ask_id and ended_at is not null)
+        then 'ask_ended'
+      when p_attempt.answer_due_at > ledger.now() then 'not_due'
+      when p_attempt.send_until - interval '5 seconds' + p_window_ms * interval '0.5 millisecond' <= ledger.now()
+        then 'window_passed'
+      when not exists (select 1 from ledger.body where digest = p_operation.request_digest) then 'request_missing'
+    end
+  );
+end;
+$$;
+
+-- What repeating an attempt under its key takes, where the provider documents for how long it knows a key
+-- (`window_ms`). Status `permitted`, with the offer and the request's text; `refused` with `reason`;
+-- `ledger_untrusted`. It places no hold. That it was permitted is stored before anything can leave.
+create function ledger.replay_terms(p jsonb) returns jsonb
+language plpgsql security definer set search_path = ledger, pg_temp as $$
+declare
+  v_key       text := p ->> 'operation_key';
+  v_operation ledger.operation;
+  v_attempt   ledger.attempt;
+  v_problem   text;
+begin
+  if not ledger.is_trusted() then
+    return jsonb_build_object('status', 'ledger_untrusted');
+  end if;
+  perform ledger.lock_operation(v_key);
+  select * into v_operation from ledger.operation where operation_key = v_key for update;
+  select * into v_attempt from ledger.attempt
+  where operation_key = v_key and attempt_no = (p ->> 'attempt_no')::integer for update;
+  if not found then
+    return jsonb_build_object('status', 'refused', 'reason', 'not_found');
+  end if;
+  v_problem := ledger.replay_problem(v_operation, v_attempt, (p ->> 'window_ms')::bigint);
+  if v_problem is not null then
+    return jsonb_build_object('status', 'refused', 'reason', v_problem);
+  end if;
+  if v_attempt.replayed_at is null then
+    update ledger.attempt set replayed_at = ledger.now()
+    where operation_key = v_key and attempt_no = v_attempt.attempt_no;
+    -- Once: the repeats after it are counted as the questions that they are.
+    perform ledger.advance(v_key, 'replayed', v_attempt.attempt_no, null, jsonb_build_object('route', v_attempt.route));
+  end if;
+  return jsonb_build_object(
+    'status', 'permitted', 'offer', v_attempt.offer, 'attempt_key', v_attempt.attempt_key, 'unit', v_attempt.unit,
+    'request_text', (select content from ledger.body where digest = v_operation.request_digest));
+end;
+$$;
+
+-- Whether only an attempt's own sender can have reached the provider, and nobody was seen to.
+create function ledger.is_untraced(p_attempt ledger.attempt) returns boolean
+language plpgsql immutable as $$
+begin
+  return not p_attempt.has_trace and p_attempt.replayed_at is null;
+end;
+$$;
+
 -- A sender that sent no byte gives its attempt up, under its own claim.
 create function ledger.give_up_attempt(p_attempt ledger.attempt, p_reference text) returns void
 language plpgsql as $$
@@ -99,7 +170,7 @@ begin
   if not found or v_attempt.claim is distinct from (p ->> 'claim')::uuid then
     return jsonb_build_object('status', 'not_yours', 'snapshot', ledger.snapshot(p ->> 'operation_key'));
   end if;
-  if v_attempt.phase in ('sending', 'unknown') and not v_attempt.has_trace then
+  if v_attempt.phase in ('sending', 'unknown') and ledger.is_untraced(v_attempt) then
     perform ledger.give_up_attempt(v_attempt, 'sender sent no byte');
     return jsonb_build_object('status', 'given_up', 'snapshot', ledger.snapshot(p ->> 'operation_key'));
   end if;
@@ -162,7 +233,8 @@ begin
   perform ledger.withdraw_unsent(v_key, 'the ask ended: ' || (p ->> 'reason'), p ->> 'ask');
   for v_attempt in
     select * from ledger.attempt
-    where operation_key = v_key and claim = (p ->> 'claim')::uuid and phase in ('sending', 'unknown') and not has_trace
+    where operation_key = v_key and claim = (p ->> 'claim')::uuid and phase in ('sending', 'unknown')
+      and ledger.is_untraced(attempt)
     for update
   loop
     perform ledger.give_up_attempt(v_attempt, 'the ask ended before a byte was sent');

@@ -236,6 +236,27 @@ begin
 end;
 $$;
 
+-- What the next attempt is admitted with. With `fallback_hold: upfront` it takes over what the attempt that ends in
+-- this transaction held, in the periods it was held in and without a new comparison: nobody else can have had it
+-- meanwhile. Whatever costs more than that is compared like any other hold. Answers as `decide_admission`.
+create function ledger.admit_next(p_operation ledger.operation, p_ended ledger.attempt, p_offer jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_price jsonb := ledger.price_offer(p_offer);
+begin
+  if p_operation.chain ->> 'fallbackHold' = 'upfront' and v_price ->> 'unit' = p_ended.unit
+     and (v_price ->> 'amount')::numeric <= p_ended.amount then
+    return jsonb_build_object(
+      'price', v_price || jsonb_build_object('amount', p_ended.amount::text),
+      'periods', (select jsonb_agg(budget_period_id order by budget_period_id) from ledger.hold
+                  where operation_key = p_ended.operation_key and attempt_no = p_ended.attempt_no),
+      'taken_over_from', p_ended.attempt_no);
+  end if;
+  return ledger.decide_admission(p_operation.account_id, p_operation.scopes,
+                                 ledger.price_hold(p_operation.chain, p_offer));
+end;
+$$;
+
 -- Ends an attempt as free and, in the same transaction, admits the next one where one is named; the
 -- caller holds the locks of both sets of budgets.
 create function ledger.end_free_and_go_on(
@@ -251,7 +272,7 @@ begin
     perform ledger.end_uncharged(p_attempt, 'free', p_proof, p_evidence_id);
   end if;
   if v_next is not null and ledger.next_problem(p_operation) is null then
-    v_admission := ledger.decide_admission(p_operation.account_id, p_operation.scopes, v_next);
+    v_admission := ledger.admit_next(p_operation, p_attempt, v_next);
     if not v_admission ? 'refusal' then
       v_no := ledger.open_attempt(p_attempt.operation_key, v_next, p ->> 'ask', v_admission);
     end if;
@@ -260,8 +281,9 @@ begin
     jsonb_build_object('proof', coalesce(p_proof, 'charged_zero')));
   if v_no is not null then
     perform ledger.advance(p_attempt.operation_key, 'hold_placed', v_no, null,
-      jsonb_build_object('amount', v_admission -> 'price' ->> 'amount', 'unit', v_admission -> 'price' ->> 'unit',
-                         'route', v_next ->> 'route', 'ask', p ->> 'ask'));
+      jsonb_strip_nulls(jsonb_build_object(
+        'amount', v_admission -> 'price' ->> 'amount', 'unit', v_admission -> 'price' ->> 'unit',
+        'route', v_next ->> 'route', 'ask', p ->> 'ask', 'takenOverFrom', v_admission -> 'taken_over_from')));
   elsif v_admission ? 'refusal' then
     perform ledger.store_refusal(p_operation.account_id, p_operation.operation_id, v_next ->> 'route', v_admission -> 'refusal');
     perform ledger.advance(p_attempt.operation_key, 'next_refused', null, null, v_admission -> 'refusal');
@@ -318,8 +340,8 @@ begin
   case v_kind
     when 'charge' then
       v_status := ledger.book_report_safely(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms'), v_evidence);
-      if v_seen ->> 'basis' = 'final' and v_operation.execution_status in ('not_started', 'running', 'unknown') then
-        update ledger.operation set execution_status = 'completed' where operation_key = v_key;
+      if v_seen ? 'execution' and v_operation.execution_status in ('not_started', 'running', 'unknown') then
+        update ledger.operation set execution_status = v_seen ->> 'execution' where operation_key = v_key;
       end if;
       if v_status = 'ended_free' then
         perform ledger.end_free_and_go_on(v_operation, v_attempt, null, v_evidence, p);
@@ -346,7 +368,7 @@ $$;
 
 -- A proof that nothing was charged. `no_connection` and `documented_rejection` are proofs only from
 -- the sender; `fenced_absence` only when no sender's time is open and the longest request lifetime
--- has passed. Against a trace or a floor it proves nothing.
+-- has passed. Against a trace, a repeat or a floor it proves nothing.
 create function ledger.record_not_accepted(
   p_operation ledger.operation, p_attempt ledger.attempt, p_evidence_id bigint, p jsonb
 ) returns text
@@ -360,7 +382,7 @@ begin
   if p_attempt.phase = 'not_sent' then
     return 'unchanged';
   end if;
-  if p_attempt.has_trace or p_attempt.floor_amount > 0
+  if not ledger.is_untraced(p_attempt) or p_attempt.floor_amount > 0
      or (v_proof = 'fenced_absence' and coalesce(p_attempt.answer_due_at > ledger.now(), true)) then
     perform ledger.retain(p_attempt, 'unknown', 'inconsistent_usage', p_evidence_id,
       'a proof of no charge against a trace', (p ->> 'question_delay_ms')::bigint);
@@ -421,7 +443,9 @@ begin
   if v_problem is not null then
     return jsonb_build_object('status', 'refused', 'reason', v_problem, 'snapshot', ledger.snapshot(v_key));
   end if;
-  v_admission := ledger.decide_admission(v_operation.account_id, v_operation.scopes, p -> 'offer');
+  -- Nothing is taken over here: what was withdrawn gave its hold back before, and what is unknown keeps its own.
+  v_admission := ledger.decide_admission(v_operation.account_id, v_operation.scopes,
+                                         ledger.price_hold(v_operation.chain, p -> 'offer'));
   if v_admission ? 'refusal' then
     perform ledger.store_refusal(v_operation.account_id, v_operation.operation_id, p -> 'offer' ->> 'route', v_admission -> 'refusal');
     perform ledger.advance(v_key, 'next_refused', null, null, v_admission -> 'refusal');

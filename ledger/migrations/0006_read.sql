@@ -83,7 +83,7 @@ left join ledger.evidence using (evidence_id);
 
 create view ledger.refusal_view as
 select operation_key, account_id, operation_id, route, reason, nullif(budget_id, '') as budget_id, numbers, refusal_count,
-       first_at, last_at
+       first_at, last_at, last_real_at
 from ledger.refusal;
 
 create view ledger.entry_view as

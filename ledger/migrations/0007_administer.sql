@@ -188,8 +188,8 @@ declare
 begin
   execute format('grant usage on schema ledger to %I', p_role);
   foreach v_function in array array[
-    'place_hold', 'take_fence', 'give_up', 'withdraw', 'end_ask', 'request_cancel', 'record_observation', 'mark_unknown',
-    'next_attempt', 'record_charge_report', 'put_body', 'get_body', 'read_operation', 'create_account', 'create_budget',
+    'place_hold', 'take_fence', 'replay_terms', 'give_up', 'withdraw', 'end_ask', 'request_cancel', 'record_observation',
+    'mark_unknown', 'next_attempt', 'record_charge_report', 'put_body', 'get_body', 'read_operation', 'create_account', 'create_budget',
     'add_scope', 'set_price', 'set_budget_frozen', 'check', 'now', 'is_trusted', 'price_version_of', 'budgets_of_request']
   loop
     execute format('grant execute on function %s to %I', 'ledger.' || v_function::text || ledger.signature_of(v_function), p_role);

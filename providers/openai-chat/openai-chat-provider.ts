@@ -39,6 +39,7 @@ export interface OpenAiChatOptions {
 const REJECTED_ON_DISPATCH: readonly number[] = [400, 401, 403, 404, 413, 429];
 
 const NO_LOOKUP = 'chat completions cannot be looked up by key';
+const NO_DEDUPE = 'OpenAI API reference, Chat Completions: names no key that dedupes';
 
 export function createOpenAiChatProvider(options: OpenAiChatOptions): ProviderPort {
   const { name, baseUrl, limitField, direct = false, transport = createTransport() } = options;
@@ -71,11 +72,15 @@ export function createOpenAiChatProvider(options: OpenAiChatOptions): ProviderPo
       return observeAnswer(answer, capabilities.rejections.value);
     },
 
-    lookUp() {
-      const evidence = { source: 'lookup', reference: 'none' } as const;
-      return Promise.resolve(noAnswer({ reason: 'no_answer', detail: NO_LOOKUP, evidence }));
-    },
+    lookUp: () => Promise.resolve(unasked(NO_LOOKUP)),
+    // No key is told apart there: a repeat would be a second purchase, and so none is sent.
+    replay: () => Promise.resolve(unasked(NO_DEDUPE)),
   };
+}
+
+function unasked(detail: string): Observation {
+  const evidence = { source: 'lookup', reference: 'none' } as const;
+  return noAnswer({ reason: 'no_answer', detail, evidence });
 }
 
 function credentialOf({ apiKey, keyHeader }: OpenAiChatOptions): Record<string, string> {
@@ -93,11 +98,8 @@ function describeCapabilities(isDirect: boolean): ProviderCapabilities {
       grade: 'documented',
       source: 'OpenAI API reference, Chat Completions: names no way to cancel',
     },
-    replayIsDeduplicated: {
-      value: false,
-      grade: 'documented',
-      source: 'OpenAI API reference, Chat Completions: names no key that dedupes',
-    },
+    replayIsDeduplicated: { value: false, grade: 'documented', source: NO_DEDUPE },
+    dedupeWindowMs: { value: 0, grade: 'documented', source: NO_DEDUPE },
     chargeEvidence: {
       value: ['in_response'],
       grade: 'documented',
@@ -148,7 +150,8 @@ function observeUsage(
     return noAnswer({ reason: 'inconsistent_usage', detail, ...silence });
   }
   const id = remoteId === undefined ? {} : { remoteId };
-  return { kind: 'charge', basis: 'final', usage: reading.usage, ...id, evidence };
+  const { usage } = reading;
+  return { kind: 'charge', basis: 'final', usage, execution: 'completed', ...id, evidence };
 }
 
 /** Nothing may stand beside the error: a body that also states work or money is not a refusal. */

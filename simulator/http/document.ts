@@ -16,6 +16,7 @@ export function documentContract(prices: PriceList): object {
     idempotency: {
       header: 'Idempotency-Key',
       same_body: 'the stored answer, with the header idempotency-replayed: true',
+      kept_for_hours: 24,
       still_running: 409,
       other_body: 422,
     },

@@ -36,6 +36,20 @@ describe('holdfast.yaml', () => {
     expect(config.prices[1]?.rates.map((rate) => rate.rateAmount)).toEqual([1n, 0n, 0n]);
   });
 
+  test('a provider is asked by lookup and a chain holds each route by itself, unless told otherwise', () => {
+    const plain = parse(GOOD);
+    expect(plain.providers[0]).toMatchObject({ kind: 'metered', asksBy: 'lookup' });
+    expect(plain.routes[0]?.fallbackHold).toBe('each');
+    const told = parse(
+      GOOD.replace('kind: metered', 'kind: metered, asks_by: replay').replace(
+        'max_tokens_max: 100 }',
+        'max_tokens_max: 100, fallback: [spare], fallback_hold: upfront }',
+      ) + '  spare: { unit: usd, per_request: "1" }\n',
+    );
+    expect(told.providers[0]).toMatchObject({ asksBy: 'replay' });
+    expect(told.routes[0]?.fallbackHold).toBe('upfront');
+  });
+
   test.each([
     [
       'a float',
@@ -84,10 +98,26 @@ describe('holdfast.yaml', () => {
       GOOD.replace('max_tokens_max: 100 }', 'max_tokens_max: 100, timings: { heartbeat_ms: 10 } }'),
       'heartbeatMs is 10; at least 5000',
     ],
+    [
+      'an unknown way to ask',
+      GOOD.replace('kind: metered', 'kind: metered, asks_by: guess'),
+      'providers.metered.asks_by',
+    ],
+    [
+      'an unknown way to hold',
+      GOOD.replace('max_tokens_max: 100 }', 'max_tokens_max: 100, fallback_hold: half }'),
+      'routes.gpt.fallback_hold',
+    ],
     ['too many decimals', GOOD.replace('"10.25"', '"0.1234567891"'), 'has 10, at most 9'],
     ['broken YAML', 'routes: [', 'holdfast.yaml'],
   ])('%s is refused with its place and the way out', (_name, text, message) => {
     expect(() => parse(text)).toThrow(message);
+  });
+
+  test('who asks without secrets misses none and gets none', () => {
+    const without = parseConfigFile(GOOD, 'holdfast.yaml', 'without_secrets');
+    expect(without.budgets).toEqual(parse(GOOD).budgets);
+    expect(without.providers).toMatchObject([{ kind: 'metered', apiKey: '' }]);
   });
 
   test('no secret is in any message', () => {

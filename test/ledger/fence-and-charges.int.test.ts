@@ -367,6 +367,7 @@ describe('the next attempt', () => {
       chain: {
         routes: [offer('fake-priced', 10), offer('fake-fallback', 10)],
         fallbackWhileUnknown: 'allow',
+        fallbackHold: 'each',
         sameRouteAttempts: 1,
       },
     });
@@ -391,7 +392,7 @@ describe('the next attempt', () => {
   test('where the chain allows it, adds its hold beside the unknown one, and a charge of both is booked', async () => {
     const routes = [offer('fake-priced', 10), offer('fake-fallback', 10)] as const;
     const request = ask('op-1', 10, {
-      chain: { routes, fallbackWhileUnknown: 'allow', sameRouteAttempts: 1 },
+      chain: { routes, fallbackWhileUnknown: 'allow', fallbackHold: 'each', sameRouteAttempts: 1 },
     });
     const snapshot = await placed(books.ledger, request);
     await fence(books.ledger, snapshot);

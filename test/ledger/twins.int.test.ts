@@ -169,14 +169,16 @@ describe('the rules live twice', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('wait', 'allow'),
+        fc.constantFrom('each', 'upfront'),
         fc.array(step, { minLength: 2, maxLength: 12 }),
-        async (policy, steps) => {
+        async (policy, fallbackHold, steps) => {
           const routes = [offer('fake-priced', 40), offer('fake-fallback', 40)];
           const before = (await readBudget(books.ledger, 'team-a'))?.captured_amount ?? 0n;
           const request = ask(`several-${(operationCount += 1)}`, 40, {
             chain: {
               routes,
               fallbackWhileUnknown: policy,
+              fallbackHold,
               sameRouteAttempts: 1,
             },
           });

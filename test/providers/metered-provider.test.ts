@@ -68,6 +68,7 @@ describe('dispatch', () => {
         basis: 'final',
         amount: 4n,
         usage: exactUsage,
+        execution: 'completed',
         remoteId: 'chatcmpl-1',
         evidence: {
           source: 'response',

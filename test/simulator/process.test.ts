@@ -104,6 +104,15 @@ test('SIGTERM ends the process with 0 although a connection is held open', async
   await expect(held).rejects.toThrow();
 });
 
+test('SIGTERM ends the process although whoever started it still holds its stdin', async () => {
+  const args = ['--end-with-stdin', '--truth', join(home, 'stdin.jsonl')];
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+  children.push(child);
+  await once(createInterface(child.stdout), 'line');
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
 test('a port in use is one sentence and exit 3', async () => {
   const { ready } = await start('--truth', join(home, 'port.jsonl'));
   const second = run('--truth', join(home, 'port-2.jsonl'), '--port', String(ready.port));

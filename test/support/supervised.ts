@@ -16,7 +16,7 @@ import { createMeteredProvider } from '../../providers/metered/metered-provider.
 import {
   createProviderControl,
   type ProviderControl,
-} from '../../scenario-runner/provider-control.js';
+} from '../../scenario-runner/play/provider-control.js';
 import { createSimulator } from '../../simulator/create-simulator.js';
 import { type RunningWorker, startWorker } from '../../worker/worker.js';
 import { createTestLedger, type TestLedger } from './ledger-database.js';
@@ -70,6 +70,7 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
     ['fake-priced', 1n],
     ['fake-fallback', 2n],
     ['plain', 1n],
+    ['repeated', 1n],
   ] as const) {
     await setPrice(ledger, {
       route,
@@ -92,29 +93,29 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
       timings: SHORT_TIMINGS,
       fallbacks,
       fallbackWhileUnknown: 'wait',
+      fallbackHold: 'each',
       sameRouteAttempts: 1,
       ...options.routes,
     },
   ];
-  const provider = createMeteredProvider({
-    name: 'metered',
-    baseUrl: url,
-    apiKey: 'simulator',
-  });
+  const metered = { baseUrl: url, apiKey: 'simulator' };
   const routes = new Map([
     route('fake-priced', ['fake-fallback']),
     route('fake-fallback', []),
     ['plain', { ...route('plain', [])[1], provider: 'plain', model: 'fake-direct' }],
+    ['repeated', { ...route('repeated', [])[1], provider: 'repeated', model: 'fake-direct' }],
   ]);
   const temporalOptions = { address: inject('temporalAddress') };
   const worker: RunningWorker = await startWorker({
     temporal: temporalOptions,
     namespace: 'default',
+    taskQueue: 'holdfast',
     shutdownGraceMs: 1_000,
     dependencies: {
       ledger,
       providers: new Map([
-        ['metered', provider],
+        ['metered', createMeteredProvider({ ...metered, name: 'metered' })],
+        ['repeated', createMeteredProvider({ ...metered, name: 'repeated', asksBy: 'replay' })],
         ['plain', createOpenAiChatProvider({ name: 'plain', baseUrl: `${url}/v1`, apiKey: 'any' })],
       ]),
       routes,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readBudget, readOperation } from '../../ledger/read.js';
 import { recordChargeReport } from '../../ledger/record.js';
-import { waitUntil } from '../../scenario-runner/wait-until.js';
+import { waitUntil } from '../../scenario-runner/play/wait-until.js';
 import { superviseFor, type Supervised } from '../support/supervised.js';
 
 let stage: Supervised;
