@@ -9,8 +9,8 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export class CommandEnd extends Error {
   readonly code: ExitCode;
 
-  constructor(code: ExitCode, message: string) {
-    super(message);
+  constructor(code: ExitCode, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
   }
 }

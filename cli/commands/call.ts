@@ -7,10 +7,11 @@ import {
 } from '../../client/holdfast-client.js';
 import type { CallRequest } from '../../domain/call-input.js';
 import { describeRefusal } from '../../domain/refusal.js';
+import type { OperationSnapshot } from '../../domain/snapshot.js';
 import { createBodyStore } from '../../ledger/bodies.js';
 import { readOperation } from '../../ledger/read.js';
 import type { Ledger } from '../../ledger/connection.js';
-import { withLedger, withTemporal } from '../context.js';
+import { currentConfig, withLedger, withTemporal } from '../context.js';
 import { CommandEnd, EXIT, print, printJson, say, withProgress } from '../output.js';
 import { misuse, readCount } from '../read-flags.js';
 
@@ -73,7 +74,11 @@ async function call(
 ): Promise<void> {
   const operationId = flags.operation ?? randomUUID();
   const accountId = flags.account;
-  const holdfast = createHoldfastClient({ client, bodyStore: createBodyStore(ledger) });
+  const holdfast = createHoldfastClient({
+    client,
+    bodyStore: createBodyStore(ledger),
+    taskQueue: currentConfig().temporal.taskQueue,
+  });
   const handle = holdfast.call({
     accountId,
     operationId,
@@ -81,10 +86,15 @@ async function call(
     maxTokens,
     request,
   });
+  // An id of our own making is new; one that was given may stand already.
+  const joined =
+    flags.operation !== undefined &&
+    (await readOperation(ledger, { accountId, operationId })) !== undefined;
   await admit(handle, operationId);
   const timeoutMs = readCount('--timeout', flags.timeout) * 1_000;
   const answer = await withProgress('waiting for the answer', handle.awaitAnswer(timeoutMs));
-  await tell(flags, { ledger, operationId, answer });
+  const snapshot = await readOperation(ledger, { accountId, operationId });
+  tell(flags, { operationId, answer, snapshot, joined });
   if (answer.status === 'unknown') {
     throw new CommandEnd(
       EXIT.failed,
@@ -92,35 +102,55 @@ async function call(
     );
   }
   if (answer.status !== 'answered' && answer.status !== 'settled_without_answer') {
-    throw new CommandEnd(EXIT.refused, `the call ended as ${answer.status}`);
+    throw new CommandEnd(EXIT.refused, describeEnd(operationId, answer, snapshot));
   }
 }
 
-async function tell(
-  flags: CallFlags,
-  heard: { readonly ledger: Ledger; readonly operationId: string; readonly answer: AwaitedAnswer },
-): Promise<void> {
-  const { ledger, operationId, answer } = heard;
-  const accountId = flags.account;
-  const snapshot = await readOperation(ledger, { accountId, operationId });
+/** In the word of `ops list`, with what the provider said last. */
+function describeEnd(
+  operationId: string,
+  answer: AwaitedAnswer,
+  snapshot: OperationSnapshot | undefined,
+): string {
+  const last = snapshot?.attempts.at(-1);
+  const said = answer.result?.lastAnswer ?? last?.lastAnswer;
+  const proof = answer.result?.proof ?? last?.proof;
+  return [
+    `the call ended as ${snapshot?.state ?? answer.status}`,
+    ...(said == null ? [] : [`the provider's last answer: ${said}`]),
+    ...(proof == null ? [] : [`proof that nothing was charged: ${proof}`]),
+    ...(snapshot === undefined ? [] : [`see: npx holdfast ops show ${operationId}`]),
+  ].join('; ');
+}
+
+interface Heard {
+  readonly operationId: string;
+  readonly answer: AwaitedAnswer;
+  readonly snapshot: OperationSnapshot | undefined;
+  /** The operation stood before this command asked: its own request counts, not this one. */
+  readonly joined: boolean;
+}
+
+function tell(flags: CallFlags, { operationId, answer, snapshot, joined }: Heard): void {
   const attempt = snapshot?.attempts.at(-1);
   const charged = attempt?.chargedAmount == null ? null : BigInt(attempt.chargedAmount);
+  const state = snapshot?.state ?? null;
   if (flags.json === true) {
     printJson({
-      operationId,
-      status: answer.status,
+      ...{ operationId, status: answer.status, state, joined },
       text: answer.text ?? null,
       chargedAmount: charged,
       unit: attempt?.unit ?? null,
     });
-  } else {
-    print(answer.text === undefined ? `no answer: ${answer.status}` : textOf(answer.text));
-    print(
-      `charged: ${attempt === undefined ? 'unknown' : say(charged, attempt.unit, snapshot?.state === 'released' ? '-' : 'unknown')}`,
-    );
-    print(`operation: ${operationId}`);
+    return;
   }
+  const missing = state === 'released' ? '-' : 'unknown';
+  print(answer.text === undefined ? `no answer: ${state ?? answer.status}` : textOf(answer.text));
+  print(`charged: ${attempt === undefined ? 'unknown' : say(charged, attempt.unit, missing)}`);
+  print(`operation: ${operationId}${joined ? JOINED : ''}`);
 }
+
+const JOINED = ' (joined: it was asked for before, and its first request counts)';
 
 async function admit(handle: CallHandle, operationId: string): Promise<void> {
   const verdict = await withProgress('asking for admission', handle.admit());

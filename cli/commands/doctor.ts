@@ -4,12 +4,20 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { Command } from 'commander';
+import { loadConfigFile } from '../../config/config-file.js';
 import type { Ledger } from '../../ledger/connection.js';
 import { checkBooks, readIdentity } from '../../ledger/read.js';
 import { checkAtStartUp } from '../../ledger/start-up-checks.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../workflows/search-attributes.js';
-import { LEDGER_QUEUE, RECONCILE_QUEUE, WORKFLOW_QUEUE } from '../../workflows/task-queues.js';
-import { CHECKOUT_DIR, currentConfig, withLedger, withTemporal } from '../context.js';
+import { taskQueuesOf } from '../../workflows/task-queues.js';
+import {
+  CHECKOUT_DIR,
+  currentConfig,
+  currentEnvironment,
+  currentRun,
+  withLedger,
+  withTemporal,
+} from '../context.js';
 import { CommandEnd, EXIT, print, printJson } from '../output.js';
 
 interface Finding {
@@ -19,12 +27,15 @@ interface Finding {
 }
 
 /** Each queue with Temporal's own number of its type: 1 workflows, 2 activities. */
-const QUEUES: readonly (readonly [string, number])[] = [
-  [WORKFLOW_QUEUE, 1],
-  [WORKFLOW_QUEUE, 2],
-  [LEDGER_QUEUE, 2],
-  [RECONCILE_QUEUE, 2],
-];
+function servedQueues(): readonly (readonly [string, number])[] {
+  const queues = taskQueuesOf(currentConfig().temporal.taskQueue);
+  return [
+    [queues.workflows, 1],
+    [queues.workflows, 2],
+    [queues.ledger, 2],
+    [queues.reconcile, 2],
+  ];
+}
 
 /** A poll lasts a minute; Temporal lists a poller for five, so one that is gone is told by its age. */
 const POLL_AGE_MAX_S = 90;
@@ -38,10 +49,7 @@ export function registerDoctor(program: Command): void {
     .action(async (flags: { json?: true }) => {
       const findings = [
         checkNode(),
-        await finding('configuration', () => {
-          const { file } = currentConfig();
-          return Promise.resolve(file.path ?? 'no holdfast.yaml; the environment alone');
-        }),
+        await finding('configuration', () => Promise.resolve(checkConfiguration())),
         ...(await checkLedger()),
         ...(await checkTemporal()),
       ];
@@ -60,6 +68,15 @@ function checkNode(): Finding {
     engines: { node: string };
   };
   return { check: 'node', ok: true, detail: `${process.versions.node}, needs ${engines.node}` };
+}
+
+/** With its secrets, since the workers need them; no other check reads the file. */
+function checkConfiguration(): string {
+  const { filePath } = currentConfig();
+  if (filePath === undefined) return 'no holdfast.yaml; the environment alone';
+  loadConfigFile(filePath, currentEnvironment());
+  const ofRun = currentRun()?.configFile ?? filePath;
+  return ofRun === filePath ? filePath : `${filePath}; the workers of npm start read ${ofRun}`;
 }
 
 async function finding(check: string, work: () => Promise<string>): Promise<Finding> {
@@ -128,7 +145,7 @@ async function checkTemporal(): Promise<Finding[]> {
       return 'registered';
     }),
     await on('worker', async (client) => {
-      for (const [name, taskQueueType] of QUEUES) {
+      for (const [name, taskQueueType] of servedQueues()) {
         const { pollers } = await client.workflowService.describeTaskQueue({
           namespace: client.options.namespace,
           taskQueue: { name },

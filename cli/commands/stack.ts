@@ -4,11 +4,24 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import {
+  isSameProcessAlive,
+  type ProcessIdentity,
+} from '../../devstack/machine/process-identity.js';
+import type { Run } from '../../devstack/run-file.js';
+import { defaultCacheDirs, findTemporalBinary } from '../../devstack/temporal/find-binary.js';
 import { readBudgets } from '../../ledger/read.js';
-import { currentConfig, currentRun, nothingRunning, STATE_DIR, withLedger } from '../context.js';
+import {
+  CHECKOUT_DIR,
+  currentConfig,
+  currentRun,
+  nothingRunning,
+  STATE_DIR,
+  withLedger,
+} from '../context.js';
 import { CommandEnd, EXIT, print, printJson, printTable, say, withProgress } from '../output.js';
 
-const STOP_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 60_000;
 /** Kept over a reset: what took a download. */
 const KEPT = new Set(['cache']);
 
@@ -56,13 +69,14 @@ async function status(flags: { json?: true }): Promise<void> {
       startedAt: run?.startedAt ?? null,
       temporalAddress: config.temporal.address,
       uiUrl: run?.uiUrl ?? null,
+      providerUrl: run?.simulatorUrl ?? null,
       operations,
       budgets: balances,
     });
     return;
   }
-  if (run !== undefined) print(`running as process ${run.main.pid} since ${run.startedAt}`);
-  print(`Temporal: ${config.temporal.address}${run?.uiUrl == null ? '' : `, UI ${run.uiUrl}`}`);
+  if (run !== undefined) tellRun(run);
+  else print(`Temporal: ${config.temporal.address}`);
   print('');
   printTable(
     ['state', 'operations'],
@@ -82,6 +96,14 @@ async function status(flags: { json?: true }): Promise<void> {
   );
 }
 
+function tellRun(run: Run): void {
+  print(`running as process ${run.main.pid} since ${run.startedAt}`);
+  print(
+    `Temporal: ${currentConfig().temporal.address}${run.uiUrl === null ? '' : `, UI ${run.uiUrl}`}`,
+  );
+  if (run.simulatorUrl !== null) print(`Provider: ${run.simulatorUrl}, a simulator`);
+}
+
 async function stop(): Promise<void> {
   const run = currentRun();
   if (run === undefined) {
@@ -89,21 +111,23 @@ async function stop(): Promise<void> {
     return;
   }
   process.kill(run.main.pid, 'SIGTERM');
-  const gone = (async (): Promise<boolean> => {
-    const until = performance.now() + STOP_LIMIT_MS;
-    while (performance.now() < until) {
-      if (currentRun() === undefined) return true;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    return false;
-  })();
-  if (!(await withProgress('stopping', gone))) {
+  // The run file goes first and the servers after it: only the end of the process is the end.
+  if (!(await withProgress(`stopping process ${run.main.pid}`, hasEnded(run.main)))) {
     throw new CommandEnd(
       EXIT.failed,
-      `process ${run.main.pid} still runs after ${STOP_LIMIT_MS / 1000} s`,
+      `process ${run.main.pid} still runs after ${STOP_LIMIT_MS / 1000} s; ask again, or end it with: kill -9 ${run.main.pid}`,
     );
   }
   print(`stopped process ${run.main.pid}`);
+}
+
+async function hasEnded(main: ProcessIdentity): Promise<boolean> {
+  const until = performance.now() + STOP_LIMIT_MS;
+  while (isSameProcessAlive(main)) {
+    if (performance.now() > until) return false;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return true;
 }
 
 function reset(): void {
@@ -126,12 +150,11 @@ function reset(): void {
 
 async function temporal(args: readonly string[]): Promise<void> {
   const run = currentRun();
-  const binary = run?.temporalBinary ?? 'temporal';
   const { temporal: settings } = currentConfig();
   if (run === undefined && process.env['TEMPORAL_ADDRESS'] === undefined) {
     throw nothingRunning('TEMPORAL_ADDRESS');
   }
-  const child = spawn(binary, [...args], {
+  const child = spawn(run?.temporalBinary ?? (await findTemporal()), [...args], {
     stdio: 'inherit',
     env: {
       ...process.env,
@@ -139,18 +162,31 @@ async function temporal(args: readonly string[]): Promise<void> {
       TEMPORAL_NAMESPACE: settings.namespace,
     },
   });
-  const code = await new Promise<number>((resolve, reject) => {
-    child.once('error', () => {
-      reject(
-        new CommandEnd(
-          EXIT.failed,
-          'the temporal command was not found; install it, or run: npm start',
-        ),
-      );
+  process.exitCode = await new Promise<number>((resolve, reject) => {
+    child.once('error', (error) => {
+      reject(new CommandEnd(EXIT.failed, `the temporal command does not start: ${error.message}`));
     });
     child.once('exit', (exitCode) => {
       resolve(exitCode ?? EXIT.failed);
     });
   });
-  process.exitCode = code;
+}
+
+/** On the PATH, else where `npm start` keeps the one it fetched; nothing is fetched for this. */
+async function findTemporal(): Promise<string> {
+  try {
+    const found = await findTemporalBinary({
+      stateDir: STATE_DIR,
+      cacheDirs: defaultCacheDirs(join(CHECKOUT_DIR, '.holdfast')),
+      ways: [],
+      onProgress: (line) => process.stderr.write(`${line}\n`),
+    });
+    return found.path;
+  } catch (error) {
+    throw new CommandEnd(
+      EXIT.failed,
+      'the temporal command is neither on the PATH nor in the cache; install it, or have it fetched by: npm start',
+      { cause: error },
+    );
+  }
 }
