@@ -46,7 +46,7 @@ module.exports = {
       'scenario-runner',
       [
         '^(client|config|devstack|domain|ledger)/',
-        ...npm('@temporalio/(client|common)', 'pg', 'yaml', 'zod'),
+        ...npm('@temporalio/(client|common)', 'fastest-levenshtein', 'pg', 'yaml', 'zod'),
       ],
       { node: true },
     ),

@@ -11,7 +11,7 @@ interface Tier {
   needsServers?: boolean;
 }
 
-const suffixes = ['int', 'flow', 'replay', 'crash'];
+const suffixes = ['int', 'flow', 'replay', 'crash', 'scenario'];
 const withSuffix = (suffix: string): string => `test/**/*.${suffix}.test.ts`;
 
 /** In the order they run in, cheapest first. */
@@ -45,6 +45,13 @@ const tiers: Tier[] = [
     timeoutMs: 120_000,
     needsServers: true,
   },
+  {
+    name: 'scenario',
+    include: [withSuffix('scenario')],
+    workerCount: 1,
+    timeoutMs: 120_000,
+    needsServers: true,
+  },
 ];
 
 const servers = 'test/support/servers.ts';
@@ -58,6 +65,8 @@ const project = (tier: Tier, groupOrder: number): TestProjectInlineConfiguration
     maxWorkers: tier.workerCount,
     fileParallelism: tier.workerCount > 1,
     testTimeout: tier.timeoutMs,
+    // Scenarios run beside each other; more at once would only wait for the two cores.
+    maxConcurrency: 2,
     hookTimeout: tier.timeoutMs,
     sequence: { groupOrder },
     globalSetup: tier.needsServers === true && existsSync(servers) ? [servers] : [],

@@ -10,14 +10,14 @@ import { type Devstack, startDevstack } from '../../devstack/devstack.js';
 import type { SpawnedProcess } from '../../devstack/processes.js';
 import { readRunFile, removeRunFile, writeRunFile } from '../../devstack/run-file.js';
 import { HoldfastError } from '../../domain/failure.js';
-import { openStage, type Stage } from '../../scenario-runner/stage.js';
+import type { Scenario } from '../../scenario-runner/language/scenario.js';
+import { setUpDatabase } from '../../scenario-runner/play/ledger-databases.js';
+import { configText, routesGiven, simulatorPrices } from '../../scenario-runner/play/settings.js';
+import { openStage, type Stage } from '../../scenario-runner/play/stage.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../workflows/search-attributes.js';
 import { CHECKOUT_DIR, DIST_DIR, STATE_DIR } from '../context.js';
 import { EXIT } from '../output.js';
-import { createFigureSheet } from '../story/figures.js';
-import { PATIENT_ROUTE, STORY_ACCOUNTS, STORY_ROUTE } from '../story/props.js';
-import { tellStory, worstCaseFor } from '../story/story.js';
-import { storyConfig } from '../story/story-config.js';
+import { type Figure, readStory, tellStory } from '../story.js';
 
 interface StartFlags {
   readonly exit?: true;
@@ -42,9 +42,9 @@ export function registerStart(program: Command): void {
 
 async function start(flags: StartFlags): Promise<number> {
   const startedAt = performance.now();
-  const numbers = readNumbers(flags);
-  if (typeof numbers === 'string') {
-    process.stderr.write(`holdfast start: ${numbers}\n`);
+  const acts = readActs(flags);
+  if (typeof acts === 'string') {
+    process.stderr.write(`holdfast start: ${acts}\n`);
     return EXIT.misuse;
   }
   const stateDir = STATE_DIR;
@@ -63,21 +63,19 @@ async function start(flags: StartFlags): Promise<number> {
   const stops = new StopList();
   try {
     const suffix = Date.now().toString(36);
-    const { devstack, stage } = await raise(stops, { stateDir, numbers });
-    const sheet = createFigureSheet((figure) => {
+    const { devstack, stage } = await raise(stops, { stateDir, acts });
+    const figures: Figure[] = [];
+    const onFigure = (figure: Figure): void => {
+      figures.push(figure);
       if (isJson) process.stdout.write(`${JSON.stringify(figure)}\n`);
-      else
-        say(
-          `    ${figure.ok ? 'ok ' : 'OFF'} ${figure.figure}: ${figure.actual}${figure.ok ? '' : `, expected ${figure.expected}`}  (${figure.source})`,
-        );
-    });
-    say(`first call after ${seconds(startedAt)} s`);
-    const figures = await stops.race(tellStory({ stage, ...numbers, sheet, say, suffix }));
+    };
+    say(`servers, provider and worker are up after ${seconds(startedAt)} s`);
+    await stops.race(tellStory({ stage, acts, distDir: DIST_DIR, suffix, say, onFigure }));
     const reached = figures.filter((figure) => figure.ok).length;
     const isInteractive = flags.exit !== true && process.stdout.isTTY && !isJson;
     const last = `story: ${reached} of ${figures.length} figures reached, ${seconds(startedAt)} s`;
     if (isInteractive) {
-      tellWhatToLookAt(say, { devstack, stage, suffix });
+      tellWhatToLookAt(say, { devstack, stage, suffix, acts });
       say(last);
       await stops.wanted;
       await stops.all();
@@ -96,12 +94,7 @@ async function start(flags: StartFlags): Promise<number> {
   }
 }
 
-interface Numbers {
-  readonly price: number;
-  readonly limit: bigint;
-}
-
-function readNumbers(flags: StartFlags): Numbers | string {
+function readActs(flags: StartFlags): readonly Scenario[] | string {
   for (const [name, text] of [
     ['--price', flags.price],
     ['--limit', flags.limit],
@@ -109,14 +102,12 @@ function readNumbers(flags: StartFlags): Numbers | string {
     if (!/^[1-9]\d{0,8}$/.test(text))
       return `${name} is "${text}"; give a whole number of credits, 1 or more`;
   }
-  const numbers = { price: Number(flags.price), limit: BigInt(flags.limit) };
-  try {
-    worstCaseFor(numbers.price, numbers.limit);
-    return numbers;
-  } catch (error) {
-    if (error instanceof RangeError) return error.message;
-    throw error;
+  const numbers = { price: Number(flags.price), limit: Number(flags.limit) };
+  const worstCase = numbers.price * TOKENS;
+  if (worstCase * 2 > numbers.limit || worstCase * 3 <= numbers.limit) {
+    return `price ${numbers.price} and limit ${numbers.limit} tell no story: two calls of ${TOKENS} tokens, ${worstCase} credits each, must fit and three must not`;
   }
+  return readStory(join(CHECKOUT_DIR, 'scenarios', 'story'), numbers);
 }
 
 interface Raised {
@@ -126,7 +117,7 @@ interface Raised {
 
 async function raise(
   stops: StopList,
-  { stateDir, numbers }: { readonly stateDir: string; readonly numbers: Numbers },
+  { stateDir, acts }: { readonly stateDir: string; readonly acts: readonly Scenario[] },
 ): Promise<Raised> {
   const progress = (line: string): void => {
     process.stderr.write(`${line}\n`);
@@ -139,25 +130,27 @@ async function raise(
     searchAttributes: SEARCH_ATTRIBUTE_TYPES,
     onProgress: progress,
   });
-  stops.add(() => devstack.stop());
+  stops.add('stopping Temporal and Postgres', () => devstack.stop());
   const workDir = join(stateDir, 'story');
   mkdirSync(workDir, { recursive: true });
   const stage = await openStage({
     distDir: DIST_DIR,
     workDir,
-    adminUrl: devstack.postgres.adminUrl,
-    databaseName: `holdfast_story_${process.pid}`,
+    database: await setUpDatabase({
+      adminUrl: devstack.postgres.adminUrl,
+      name: `holdfast_story_${process.pid}`,
+      isTest: false,
+    }),
     temporalAddress: devstack.temporal.address,
     namespace: devstack.temporal.namespace,
-    isTest: false,
-    simulatorPrices: [STORY_ROUTE, PATIENT_ROUTE].map((route) => `${route}=${numbers.price}`),
-    configText: storyConfig,
+    simulatorPrices: simulatorPrices(acts),
+    configText: (providerUrl) => configText(routesGiven(acts), providerUrl),
     onWorkerEnd: (ended) => {
       replaceWorker(stage, ended, progress);
     },
   });
-  stops.add(() => stage.close());
-  stops.add(() => {
+  stops.add('stopping the worker and the provider', () => stage.close());
+  stops.add('taking the addresses back', () => {
     removeRunFile(stateDir);
     return Promise.resolve();
   });
@@ -194,10 +187,18 @@ function replaceWorker(
 
 function tellWhatToLookAt(
   say: (line: string) => void,
-  { devstack, stage, suffix }: Raised & { readonly suffix: string },
+  {
+    devstack,
+    stage,
+    suffix,
+    acts,
+  }: Raised & { readonly suffix: string; readonly acts: readonly Scenario[] },
 ): void {
   const query = encodeURIComponent(
-    `HoldfastBudget IN (${STORY_ACCOUNTS.map((name) => `"${name}-${suffix}"`).join(', ')})`,
+    `HoldfastBudget IN (${acts
+      .flatMap(({ given }) => Object.keys(given.budgets))
+      .map((name) => `"${name}-${suffix}"`)
+      .join(', ')})`,
   );
   say('');
   if (devstack.temporal.uiUrl !== null) {
@@ -211,19 +212,22 @@ function tellWhatToLookAt(
     '                npx holdfast account create me && npx holdfast budget create mine --unit credit --limit 100 --account me',
   );
   say(
-    `                npx holdfast call --account me --route ${STORY_ROUTE} --max-tokens 10 --prompt "Hello"`,
+    `                npx holdfast call --account me --route fake-direct --max-tokens 10 --prompt "Hello"`,
   );
   say('  where it stands: npx holdfast status, npx holdfast ops list');
   say('  stop:         Ctrl-C here, or npx holdfast stop');
   say('');
 }
 
+/** Of each call in the story. */
+const TOKENS = 40;
+
 const STOPPED = new HoldfastError('NOTHING_RUNNING', 'stopped by a signal');
 
 /** What must be undone, the last first; a signal asks for it, and it is done once. */
 class StopList {
   readonly wanted: Promise<void>;
-  private readonly steps: (() => Promise<void>)[] = [];
+  private readonly steps: { what: string; stop: () => Promise<void> }[] = [];
 
   constructor() {
     this.wanted = new Promise((resolve) => {
@@ -236,8 +240,8 @@ class StopList {
     });
   }
 
-  add(step: () => Promise<void>): void {
-    this.steps.push(step);
+  add(what: string, stop: () => Promise<void>): void {
+    this.steps.push({ what, stop });
   }
 
   race<T>(work: Promise<T>): Promise<T> {
@@ -250,9 +254,10 @@ class StopList {
   }
 
   async all(): Promise<void> {
-    for (const step of this.steps.splice(0).reverse()) {
+    for (const { what, stop } of this.steps.splice(0).reverse()) {
+      process.stderr.write(`${what}\n`);
       try {
-        await step();
+        await stop();
       } catch (error) {
         process.stderr.write(
           `while stopping: ${error instanceof Error ? error.message : String(error)}\n`,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { checkBooks, readBudget } from '../../ledger/read.js';
-import { waitUntil } from '../../scenario-runner/wait-until.js';
+import { waitUntil } from '../../scenario-runner/play/wait-until.js';
 import { type CrashStage, openCrashStage, WORST_CASE } from '../support/crash-stage.js';
 
 let crash: CrashStage;

@@ -14,8 +14,9 @@ import { amount } from '../../domain/money.js';
 import type { AttemptSnapshot, OperationSnapshot } from '../../domain/snapshot.js';
 import { createAccount, createBudget, setPrice } from '../../ledger/administer.js';
 import { checkBooks, readBudget, readOperation } from '../../ledger/read.js';
-import { openStage, type Stage } from '../../scenario-runner/stage.js';
-import { waitUntil } from '../../scenario-runner/wait-until.js';
+import { openStage, type Stage } from '../../scenario-runner/play/stage.js';
+import { setUpDatabase } from '../../scenario-runner/play/ledger-databases.js';
+import { waitUntil } from '../../scenario-runner/play/wait-until.js';
 
 const CHECKOUT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const ROUTE = 'fake-direct';
@@ -49,11 +50,13 @@ export async function openCrashStage(label: string, limit = 10_000n): Promise<Cr
   const stage = await openStage({
     distDir: join(CHECKOUT, 'dist'),
     workDir: mkdtempSync(join(tmpdir(), 'holdfast-crash-')),
-    adminUrl: inject('databaseAdminUrl'),
-    databaseName: `crash_${label}_${process.pid}`,
+    database: await setUpDatabase({
+      adminUrl: inject('databaseAdminUrl'),
+      name: `crash_${label}_${process.pid}`,
+      isTest: true,
+    }),
     temporalAddress: inject('temporalAddress'),
     namespace: 'default',
-    isTest: true,
     simulatorPrices: [],
     configText: configFor,
     shutdownGraceMs: 4_000,

@@ -73,6 +73,7 @@ export function ask(
     chain: {
       routes: routes ?? [offer('fake-priced', outputTokens)],
       fallbackWhileUnknown: 'wait',
+      fallbackHold: 'each',
       sameRouteAttempts: 1,
     },
     requestDigest: digestOf(REQUEST),

@@ -1,13 +1,24 @@
 // The simulator over HTTP: what it is told to do, and what it says really happened.
 
 export interface TrueRequest {
+  readonly seq: number;
+  readonly realAt: string;
+  readonly model: string | null;
   readonly key: string | null;
   readonly outcome: string;
   readonly charged: string;
 }
 
+export interface TrueCharge {
+  readonly realAt: string;
+  readonly key: string | null;
+  readonly total: string;
+  readonly cause: string;
+}
+
 export interface Truth {
   readonly requests: readonly TrueRequest[];
+  readonly charges: readonly TrueCharge[];
   readonly totals: {
     readonly received: number;
     readonly accepted: number;
@@ -16,19 +27,23 @@ export interface Truth {
 }
 
 export interface BehaviourRule {
-  readonly match?: Readonly<Record<string, unknown>>;
-  readonly times?: number;
+  readonly match?: Readonly<Record<string, unknown>> | undefined;
+  readonly times?: number | undefined;
   readonly do: Readonly<Record<string, unknown>>;
 }
 
 export interface ProviderControl {
   readonly url: string;
   truth(): Promise<Truth>;
+  /** The same, as it came, for whoever reads it by rules of their own. */
+  rawTruth(): Promise<unknown>;
   behave(rule: BehaviourRule): Promise<void>;
   /** Forgets every rule; executions that began keep theirs. */
   forgetRules(): Promise<void>;
   /** Lets everything that was held back go: answers, charges, lookups. */
   releaseAll(): Promise<void>;
+  /** Any order to the provider: `release`, `finish`, `correct`, `lookup`, `clock`. */
+  order(name: string, body: object): Promise<void>;
   /** The sum of what was charged under keys that begin with `prefix`. */
   chargedUnder(prefix: string): Promise<bigint>;
   /** How many requests arrived under keys that begin with `prefix`. */
@@ -36,7 +51,8 @@ export interface ProviderControl {
 }
 
 export function createProviderControl(url: string): ProviderControl {
-  const truth = async (): Promise<Truth> => (await (await fetch(`${url}/truth`)).json()) as Truth;
+  const rawTruth = async (): Promise<unknown> => (await fetch(`${url}/truth`)).json();
+  const truth = async (): Promise<Truth> => (await rawTruth()) as Truth;
   const under = async (prefix: string): Promise<TrueRequest[]> =>
     (await truth()).requests.filter((request) => request.key?.startsWith(prefix) === true);
   const control = async (path: string, body: object): Promise<void> => {
@@ -52,11 +68,13 @@ export function createProviderControl(url: string): ProviderControl {
   return {
     url,
     truth,
+    rawTruth,
     async forgetRules() {
       await fetch(`${url}/control/behaviours`, { method: 'DELETE' });
     },
     behave: (rule) => control('behaviours', rule),
     releaseAll: () => control('release', { all: true }),
+    order: control,
     async chargedUnder(prefix) {
       return (await under(prefix)).reduce((sum, request) => sum + BigInt(request.charged), 0n);
     },

@@ -1,0 +1,127 @@
+// Whether every name that a scenario uses is one that it has, and whether it expects anything.
+
+import type { Scenario } from './scenario.js';
+import type { CallStep, Step } from './steps.js';
+import type { Problem } from './unusable.js';
+
+export const DEFAULT_ROUTES = ['fake-priced', 'fake-direct', 'fake-fallback', 'fake-unpriced'];
+
+type LineOf = (path: readonly PropertyKey[]) => number;
+
+export function checkReferences(scenario: Scenario, lineOf: LineOf): Problem[] {
+  const problems: Problem[] = [];
+  const expects =
+    scenario.expect !== undefined || scenario.steps.some((step) => step.word === 'expect');
+  if (!expects)
+    problems.push({
+      line: 1,
+      message: 'expects nothing: it would pass whatever happens; add `expect`',
+    });
+  checkCalls(scenario, problems);
+  checkBudgets(scenario, { problems, lineOf });
+  return problems;
+}
+
+export function accountsOf({ given }: Scenario): string[] {
+  const paying = Object.entries(given.budgets).flatMap(
+    ([budget, { accounts, scopes }]) => accounts ?? (scopes.length === 0 ? [budget] : []),
+  );
+  return [...new Set([...Object.keys(given.accounts), ...paying])];
+}
+
+function routesOf({ given }: Scenario): string[] {
+  return [...new Set([...DEFAULT_ROUTES, ...Object.keys(given.routes)])];
+}
+
+const TOLD_CALLS = [
+  'wait_for',
+  'answer',
+  'finish',
+  'correct',
+  'lookup',
+  'look_up',
+  'terminate',
+  'cancel',
+  'restart',
+  'report',
+] as const;
+
+function checkCalls(scenario: Scenario, problems: Problem[]): void {
+  const known = new Set<string>();
+  const accounts = accountsOf(scenario);
+  const routes = routesOf(scenario);
+  const complain = (line: number, message: string): void => void problems.push({ line, message });
+  const begin = (call: CallStep, line: number): void => {
+    if (known.has(call.call))
+      complain(
+        line,
+        `a second call "${call.call}"; give it another name, and \`operation\` to repeat an id`,
+      );
+    known.add(call.call);
+    if (call.account === undefined && accounts.length !== 1) {
+      complain(
+        line,
+        `call "${call.call}" names no account, and there is not exactly one; known are ${accounts.join(', ')}`,
+      );
+    }
+    if (call.account !== undefined && !accounts.includes(call.account)) {
+      complain(line, `"${call.account}" is not an account; known are ${accounts.join(', ')}`);
+    }
+    if (call.hears !== 'invalid' && !routes.includes(call.route)) {
+      complain(line, `"${call.route}" is not a route; known are ${routes.join(', ')}`);
+    }
+  };
+  for (const { word, line, step } of scenario.steps) {
+    if (word === 'call') begin(step, line);
+    if (word === 'together') for (const call of step.together) begin(call, line);
+    for (const told of namesIn({ word, line, step } as Step)) {
+      if (!known.has(told)) complain(line, `refers to "${told}", which no step before it calls`);
+    }
+  }
+  for (const told of Object.keys(scenario.expect?.calls ?? {})) {
+    if (!known.has(told))
+      complain(scenario.expectLine, `expects of "${told}", which no step calls`);
+  }
+}
+
+function namesIn({ word, step }: Step): string[] {
+  if (word === 'expect') return Object.keys(step.expect.calls ?? {});
+  if (word === 'release') return step.release === 'all' ? [] : [step.release];
+  return (TOLD_CALLS as readonly string[]).includes(word)
+    ? [String((step as Record<string, unknown>)[word])]
+    : [];
+}
+
+function checkBudgets(
+  scenario: Scenario,
+  { problems, lineOf }: { readonly problems: Problem[]; readonly lineOf: LineOf },
+): void {
+  const known = Object.keys(scenario.given.budgets);
+  const check = (names: readonly string[], line: number): void => {
+    for (const each of names) {
+      if (!known.includes(each)) {
+        problems.push({
+          line,
+          message: `"${each}" is not a budget; known are ${known.join(', ')}`,
+        });
+      }
+    }
+  };
+  for (const { word, line, step } of scenario.steps) {
+    if (word === 'expect') check(Object.keys(step.expect.budgets ?? {}), line);
+    if (word === 'freeze' || word === 'unfreeze')
+      check([(step as Record<string, string>)[word] ?? ''], line);
+  }
+  check(Object.keys(scenario.expect?.budgets ?? {}), scenario.expectLine);
+  const routes = routesOf(scenario);
+  for (const [route, { fallback }] of Object.entries(scenario.given.routes)) {
+    for (const each of fallback ?? []) {
+      if (!routes.includes(each)) {
+        problems.push({
+          line: lineOf(['given', 'routes', route, 'fallback']),
+          message: `"${each}" is not a route; known are ${routes.join(', ')}`,
+        });
+      }
+    }
+  }
+}
