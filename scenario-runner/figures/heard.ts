@@ -49,7 +49,7 @@ export async function compareOutcomes(
     )
       .flat()
       .filter((row) => row.reason === reason && isOurs(play, row.account_id));
-    compareRefusals(play, { reason, wanted, rows, line });
+    if (wanted !== undefined) compareRefusals(play, { reason, wanted, rows, line });
   }
 }
 
@@ -61,7 +61,7 @@ function compareRefusals(
   play: Play,
   told: {
     readonly reason: string;
-    readonly wanted: NonNullable<Expectation['refusals']>[string];
+    readonly wanted: NonNullable<NonNullable<Expectation['refusals']>['exceeds_available']>;
     readonly rows: readonly RefusalRow[];
     readonly line: number;
   },

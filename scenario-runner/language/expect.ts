@@ -2,6 +2,16 @@
 // compared; an expectation that names nothing is refused.
 
 import { z } from 'zod';
+import {
+  byEvent,
+  byOutcome,
+  byReason,
+  byRefusal,
+  outcome,
+  phase,
+  proof,
+  unknownReason,
+} from './ledger-words.js';
 import { count, duration, figure, name, signedFigure, wholeFigure } from './words.js';
 
 const budgetFigures = z.strictObject({
@@ -15,7 +25,7 @@ const budgetFigures = z.strictObject({
 
 const callFigures = z.strictObject({
   state: z.enum(['none', 'held', 'dispatched', 'unknown', 'settled', 'released']).optional(),
-  outcome: z.enum(['open', 'settled', 'released', 'refused', 'stopped']).optional(),
+  outcome: outcome.optional(),
   execution: z
     .enum(['not_started', 'running', 'completed', 'cancelled', 'failed', 'unknown'])
     .optional(),
@@ -40,21 +50,18 @@ const callFigures = z.strictObject({
   floor: figure.optional(),
   attempts: count.optional(),
   route: name.describe('Of the newest attempt.').optional(),
-  phases: z.array(z.string()).describe('Of each attempt, in order.').optional(),
-  proof: z.string().optional(),
+  phases: z.array(phase).describe('Of each attempt, in order.').optional(),
+  proof: proof.optional(),
   priced_by: z.enum(['provider', 'price_book']).optional(),
   reasons: z
-    .array(z.string())
+    .array(unknownReason)
     .describe('Each must be among the reasons for being unknown.')
     .optional(),
   unknown_for_at_least: duration.optional(),
   questions_at_least: count.optional(),
   received: count.describe('Requests that the provider received under its keys.').optional(),
   provider_charged: figure.describe("By the provider's own book.").optional(),
-  events: z
-    .record(z.string(), count)
-    .describe('How many events of each kind its journal has.')
-    .optional(),
+  events: byEvent(count).describe('How many events of each kind its journal has.').optional(),
   temporal: z
     .enum(['none', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED'])
     .optional(),
@@ -83,26 +90,21 @@ export const expectation = z.strictObject({
     .optional(),
   admitted: count.describe('Over all calls heard so far.').optional(),
   refused: z
-    .union([count, z.record(z.string(), count)], {
+    .union([count, byReason(count)], {
       error: 'give a whole number, or a mapping from reason to number',
     })
     .describe('Over all calls heard so far: how many, or how many for each reason.')
     .optional(),
-  outcomes: z
-    .record(z.string(), count)
-    .describe('How many calls ended so, whichever they are.')
-    .optional(),
-  refusals: z
-    .record(
-      z.string(),
-      z.strictObject({
-        count: count.optional(),
-        needed: figure.optional(),
-        available: signedFigure.optional(),
-        held: figure.optional(),
-        unknown: figure.optional(),
-      }),
-    )
+  outcomes: byOutcome(count).describe('How many calls ended so, whichever they are.').optional(),
+  refusals: byRefusal(
+    z.strictObject({
+      count: count.optional(),
+      needed: figure.optional(),
+      available: signedFigure.optional(),
+      held: figure.optional(),
+      unknown: figure.optional(),
+    }),
+  )
     .describe('What the ledger recorded of refusals, by reason: how many, and the numbers of each.')
     .optional(),
   unmatched_reports: count

@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { expectation } from './expect.js';
+import { byReason, heardReason } from './ledger-words.js';
 import { lookupWords, providerRule } from './provider-words.js';
 import { count, duration, figure, name, signedFigure, wholeFigure } from './words.js';
 
@@ -45,7 +46,7 @@ const call = z.strictObject({
     .optional(),
   detached: z.literal(true).describe('Goes on without waiting for the verdict.').optional(),
   hears: z.enum(HEARD).optional(),
-  reason: z.string().optional(),
+  reason: heardReason.optional(),
   needed: figure.optional(),
   available: signedFigure.optional(),
   held: figure.optional(),
@@ -63,7 +64,7 @@ const together = z.strictObject({
     .max(16, { error: 'give 2 to 16 calls' }),
   processes: z.literal(true).describe('Each caller in a process of its own.').optional(),
   admitted: count.optional(),
-  refused: z.record(z.string(), count).optional(),
+  refused: byReason(count).optional(),
   refusal: z
     .strictObject({
       needed: figure.optional(),

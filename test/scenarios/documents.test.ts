@@ -51,6 +51,9 @@ const SHARED: Readonly<Record<string, string>> = {
   answers: 'lookup',
 };
 
+/** Mappings from the ledger's words: kinds of events, reasons, outcomes. */
+const LEDGER_WORDS = /\.(events|refused|outcomes|refusals)$/;
+
 type Note = (word: string) => void;
 
 /** Tells each word that a form has; with a value, only those that the value uses. */
@@ -60,8 +63,10 @@ function walk(form: Form, at: string, { note, value }: { note: Note; value?: unk
   const of = (key: string): unknown => (isAsked ? undefined : (value as never)[key]);
   for (const [key, inner] of Object.entries(form.properties ?? {})) {
     if (!isAsked && !(isMapping && key in value)) continue;
-    note(`${at}.${key}`);
-    walk(inner, SHARED[key] ?? `${at}.${key}`, { note, value: of(key) });
+    // The ledger's own words stand in a table; one of them in an example is enough.
+    const word = LEDGER_WORDS.test(at) ? '*' : key;
+    note(`${at}.${word}`);
+    walk(inner, SHARED[key] ?? `${at}.${word}`, { note, value: of(key) });
   }
   if (typeof form.additionalProperties === 'object') {
     const values = isAsked ? [undefined] : isMapping ? Object.values(value) : [];
