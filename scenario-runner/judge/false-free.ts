@@ -5,7 +5,7 @@
 // would miss a hold that was freed for four seconds.
 
 import { describeTime, type Journal, type Micros, type OracleTruth } from './facts.js';
-import { Bound, type Change, listMovements, type Movement } from './movements.js';
+import { Bound, type Change, limitsOf, listMovements, type Movement } from './movements.js';
 import { listProviderSteps, type ProviderStep } from './provider-steps.js';
 
 export interface Overshoot {
@@ -69,8 +69,11 @@ class Scales implements Comparison {
   readonly violations: string[] = [];
   readonly #periods = new Map<bigint, Period>();
   readonly #attempts: ReadonlyMap<string, Attempt>;
+  readonly #limits: ReadonlyMap<bigint, bigint>;
 
-  constructor({ attempts }: Journal) {
+  constructor(journal: Journal) {
+    const { attempts } = journal;
+    this.#limits = limitsOf(journal);
     this.#attempts = new Map(
       attempts.map(({ attemptKey }) => [
         attemptKey,
@@ -103,7 +106,10 @@ class Scales implements Comparison {
     // Work under an unknown key is on no budget; the check of known attempts tells it.
     if (attempt === undefined) return;
     if ('step' in instant) attempt.steps.set(instant.step.seq, instant.step);
-    else this.#move(attempt, instant.movement);
+    else {
+      this.#move(attempt, instant.movement);
+      this.#compareWithLimit(instant.movement);
+    }
     this.#compare(attempt, `${describeTime(instant.at)} attempt ${key}`);
   }
 
@@ -117,6 +123,23 @@ class Scales implements Comparison {
     for (const change of changes) {
       this.#periodOf(change).covered += change.held + change.captured;
       places.get(change.budgetPeriodId)?.bound.add(change.held);
+    }
+  }
+
+  /** A hold that was placed must have fitted: what is captured and held beside it is within the limit. */
+  #compareWithLimit({ at, kind, attemptKey, changes }: Movement): void {
+    if (kind !== 'hold_placed') return;
+    for (const { budgetPeriodId } of changes) {
+      const limit = this.#limits.get(budgetPeriodId);
+      const { budgetId, covered } = this.#periods.get(budgetPeriodId) ?? {
+        budgetId: '',
+        covered: 0n,
+      };
+      if (limit === undefined || covered <= limit) continue;
+      this.violations.push(
+        `${describeTime(at)} attempt ${attemptKey}: admitted above the limit of budget "${budgetId}": ` +
+          `captured + held is ${covered.toString()} of ${limit.toString()}`,
+      );
     }
   }
 

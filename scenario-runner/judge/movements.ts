@@ -19,6 +19,17 @@ export interface Change {
   readonly captured: bigint;
 }
 
+/** The limit that was posted for each budget period; one without a posting has none, or 0. */
+export function limitsOf(journal: Journal): Map<bigint, bigint> {
+  const limits = new Map<bigint, bigint>();
+  for (const { account, budgetPeriodId, delta } of journal.entries) {
+    if (account !== 'limit') continue;
+    // The limit is what the account named so owes: its lines are negative.
+    limits.set(budgetPeriodId, (limits.get(budgetPeriodId) ?? 0n) - delta);
+  }
+  return limits;
+}
+
 /**
  * Attempts whose hold was placed before the first entry that was read are left out: their work began before the
  * first request that is judged, so neither side of the comparison has them.

@@ -5,6 +5,18 @@ import { evaluate, isFormula } from './formula.js';
 import type { Scenario } from './scenario.js';
 import type { Problem } from './unusable.js';
 
+/** What only a caller who waits for the verdict can say. */
+const HEARD_WORDS = [
+  'hears',
+  'reason',
+  'needed',
+  'available',
+  'held',
+  'unknown',
+  'within',
+  'caller_waits',
+] as const;
+
 type Path = readonly PropertyKey[];
 type LineOf = (path: Path) => number;
 
@@ -23,6 +35,17 @@ export function checkFigures(scenario: Scenario, lineOf: LineOf): Problem[] {
     const message =
       problemOfFormula(scenario, path, value) ?? problemOfAmount(scenario, path, value);
     if (message !== undefined) complain(path, message);
+  }
+  for (const [index, { word, step }] of scenario.steps.entries()) {
+    const calls = word === 'call' ? [step] : word === 'together' ? step.together : [];
+    for (const call of calls) {
+      const unheard = HEARD_WORDS.find((heard) => call[heard] !== undefined);
+      if (call.detached !== true || unheard === undefined) continue;
+      complain(
+        ['steps', index, ...(word === 'call' ? [unheard] : ['together'])],
+        `a detached call hears nothing, so that "${unheard}" would never be compared`,
+      );
+    }
   }
   for (const [path, expectation] of expectationsOf(scenario)) {
     for (const empty of emptyPlaces(expectation, path)) {

@@ -21,9 +21,14 @@ const SPREAD_MS_MAX = 25;
 export async function playCall(play: Play, step: CallStep, line: number): Promise<void> {
   const call = register(play, step);
   if (step.detached === true) {
-    void ask(play, call).then((verdict) => {
-      call.verdict = verdict;
-    });
+    ask(play, call).then(
+      (verdict) => {
+        call.verdict = verdict;
+      },
+      (error: unknown) => {
+        play.notes.push(`line ${line}: "${step.call}" could not ask: ${String(error)}`);
+      },
+    );
     return;
   }
   const askedAt = performance.now();
@@ -180,6 +185,9 @@ export async function playTogether(
       source,
       line,
     });
+  }
+  if (step.refusal !== undefined && !calls.some(({ verdict }) => verdict?.status === 'refused')) {
+    check(play, { name: 'refused', expected: 'somebody', actual: 'nobody', source, line });
   }
   for (const call of calls) {
     if (step.refusal === undefined || call.verdict?.status !== 'refused') continue;

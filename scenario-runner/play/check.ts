@@ -12,3 +12,6 @@ export interface Check {
 export class PlayError extends Error {
   override readonly name = 'PlayError';
 }
+
+/** A state that did not come while everything stands: the product is not where the file says it is. */
+export class WaitedInVain extends PlayError {}

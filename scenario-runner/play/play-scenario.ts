@@ -8,7 +8,7 @@ import type { Scenario } from '../language/scenario.js';
 import type { Step } from '../language/steps.js';
 import { judgeRun } from '../judge/judge-run.js';
 import { compare } from '../figures/compare.js';
-import { type Check, PlayError } from './check.js';
+import { type Check, PlayError, WaitedInVain } from './check.js';
 import { check, type OwnServers, type Play } from './play.js';
 import { type NameOf, openBooks } from './settings.js';
 import type { Stage } from './stage.js';
@@ -56,18 +56,10 @@ export async function playScenario(options: PlayOptions): Promise<Played> {
   await Promise.all(Array.from({ length: missing }, () => stage.startWorker()));
 
   const problems = new Set<string>();
-  for (const step of scenario.steps) {
-    options.onProgress?.(play, step.line);
-    await tellingOfLong(play, step, () =>
-      Promise.race([playStep(play, step), simulatorDeath(stage)]),
-    );
-    if (!play.ledgerIsAway) {
-      for (const { problem, subject, detail } of await checkBooks(stage.ledger)) {
-        problems.add(`after line ${step.line}: ${problem} (${subject}: ${detail})`);
-      }
-    }
+  const isAtEnd = await takeSteps(play, problems, options);
+  if (isAtEnd && scenario.expect !== undefined) {
+    await compare(play, scenario.expect, scenario.expectLine);
   }
-  if (scenario.expect !== undefined) await compare(play, scenario.expect, scenario.expectLine);
   check(play, {
     name: 'conservation',
     expected: '0',
@@ -78,6 +70,38 @@ export async function playScenario(options: PlayOptions): Promise<Played> {
   play.notes.push(...problems);
   await judgeRun(play, fromEntry);
   return { checks: play.checks, notes: play.notes, play };
+}
+
+/** False when a state did not come: that is a figure that is off, and the run is judged all the same. */
+async function takeSteps(
+  play: Play,
+  problems: Set<string>,
+  { scenario, stage, onProgress }: PlayOptions,
+): Promise<boolean> {
+  for (const step of scenario.steps) {
+    onProgress?.(play, step.line);
+    try {
+      await tellingOfLong(play, step, () =>
+        Promise.race([playStep(play, step), simulatorDeath(stage)]),
+      );
+    } catch (error) {
+      if (!(error instanceof WaitedInVain)) throw error;
+      check(play, {
+        name: step.word.replaceAll('_', ' '),
+        expected: 'the state that is waited for',
+        actual: error.message,
+        ok: false,
+        source: 'the wait',
+        line: step.line,
+      });
+      return false;
+    }
+    if (play.ledgerIsAway) continue;
+    for (const { problem, subject, detail } of await checkBooks(stage.ledger)) {
+      problems.add(`after line ${step.line}: ${problem} (${subject}: ${detail})`);
+    }
+  }
+  return true;
 }
 
 /** Whoever watches hears what is going on, once it has taken two seconds. */

@@ -1,7 +1,7 @@
-import { PlayError } from './check.js';
+import { WaitedInVain } from './check.js';
 
 /**
- * Asks `look` until it answers something, and throws PlayError with `sentence` after `limitMs`. It
+ * Asks `look` until it answers something, and throws WaitedInVain with `sentence` after `limitMs`. It
  * never sleeps for a fixed time where it can wait for a state.
  */
 export async function waitUntil<T>(
@@ -15,7 +15,7 @@ export async function waitUntil<T>(
     if (seen !== undefined) return seen;
     if (performance.now() > until) {
       const said = typeof sentence === 'string' ? sentence : sentence();
-      throw new PlayError(`waited ${limitMs} ms in vain: ${said}`);
+      throw new WaitedInVain(`waited ${limitMs} ms in vain: ${said}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

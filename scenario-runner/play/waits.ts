@@ -1,8 +1,9 @@
 // Waiting for a state: every wait has an end, and a sentence for it.
 
+import { WorkflowNotFoundError } from '@temporalio/client';
 import type { OperationSnapshot } from '../../domain/snapshot.js';
 import type { StepOf } from '../language/steps.js';
-import { PlayError } from './check.js';
+import { WaitedInVain } from './check.js';
 import { callOf, operationOf, type Play, type PlayedCall } from './play.js';
 import { waitUntil } from './wait-until.js';
 
@@ -30,7 +31,14 @@ const QUESTION_LIMIT_MS = 3_000;
 export async function lookUp(play: Play, name: string): Promise<void> {
   const call = callOf(play, name);
   const before = countQuestions(await operationOf(play, call));
-  await call.handle.lookUpNow('the scenario says so');
+  try {
+    await call.handle.lookUpNow('the scenario says so');
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    // It asked by itself in the meantime, and has ended: there is nothing left to ask about.
+    play.tell(`"${name}" has ended already`);
+    return;
+  }
   const until = performance.now() + QUESTION_LIMIT_MS;
   while (performance.now() < until) {
     const snapshot = await operationOf(play, call);
@@ -69,7 +77,7 @@ async function withLimit<T>(work: Promise<T>, limitMs: number, sentence: string)
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      reject(new PlayError(`waited ${limitMs} ms in vain: ${sentence}`));
+      reject(new WaitedInVain(`waited ${limitMs} ms in vain: ${sentence}`));
     }, limitMs);
   });
   try {

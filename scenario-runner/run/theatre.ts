@@ -114,7 +114,8 @@ async function playFile(playing: Playing): Promise<Report> {
     const { checks, notes, reason, play } = outcome;
     const firstOff = checks.find(({ ok }) => !ok);
     const verdict: Verdict =
-      reason !== undefined ? 'error' : firstOff === undefined ? 'pass' : 'fail';
+      // A figure that is off outranks whatever ended the play afterwards.
+      firstOff !== undefined ? 'fail' : reason === undefined ? 'pass' : 'error';
     return {
       ...{ scenario: scenario.name, file: scenario.file, policy: playOptions.policy, verdict },
       ...(reason !== undefined && { reason }),

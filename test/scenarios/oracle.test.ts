@@ -247,3 +247,27 @@ describe('false-deny', () => {
     expect(denials(truthOf([]), [{ ...placed, at: 10_001 }])).toEqual(room(100));
   });
 });
+
+describe('a hold above the limit', () => {
+  const withLimit = (limit: bigint): Journal => {
+    const journal = journalOf([placed, { ...placed, at: 11, attemptKey: 'op-2' }]);
+    const line = { postingId: 99n, budgetPeriodId: 0n, budgetId: 'team-a', at: ms(1) };
+    return {
+      ...journal,
+      entries: [{ ...line, account: 'limit', delta: -limit }, ...journal.entries],
+      postings: [{ postingId: 99n, kind: 'limit_set', attemptKey: null }, ...journal.postings],
+    };
+  };
+
+  test('is false-free, although nothing was charged yet', () => {
+    expect(falseFree(truthOf([]), withLimit(79n))).toEqual([
+      expect.stringContaining(
+        'admitted above the limit of budget "team-a": captured + held is 80 of 79',
+      ),
+    ]);
+  });
+
+  test('is none when the two holds are exactly the limit', () => {
+    expect(falseFree(truthOf([]), withLimit(80n))).toEqual([]);
+  });
+});
