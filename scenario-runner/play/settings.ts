@@ -66,7 +66,7 @@ function routeConfig(name: string, route: GivenRoute): Record<string, unknown> {
     ...(route.fallback_hold !== undefined && { fallback_hold: route.fallback_hold }),
     same_route_attempts: route.same_route_attempts ?? 1,
     timings: {
-      dispatch_limit_ms: route.dispatch_limit ?? 1_000,
+      dispatch_limit_ms: route.dispatch_limit ?? 1_500,
       dispatch_before_ms: route.dispatch_before ?? 600_000,
       heartbeat_ms: 1_000,
       question_first_ms: route.question_first ?? 200,
