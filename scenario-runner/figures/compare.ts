@@ -7,6 +7,7 @@ import { readBudget } from '../../ledger/read.js';
 import type { Expectation } from '../language/expect.js';
 import { sayAmount, toAmount } from '../play/numbers.js';
 import { check, type Play } from '../play/play.js';
+import { chargedBy } from '../play/provider-control.js';
 import { countUnmatchedReports } from '../play/raw-ledger.js';
 import { unitOf } from '../play/settings.js';
 import { compareCall } from './call-figures.js';
@@ -79,12 +80,11 @@ async function compareProvider(
   wanted: NonNullable<Expectation['provider']>,
   line: number,
 ): Promise<void> {
-  const truth = await play.stage.provider.truth();
-  const requests = truth.requests.filter((request) => request.seq > play.fromSeq);
+  const requests = await play.stage.provider.requestsAfter(play.fromSeq);
   const actual = {
     received: BigInt(requests.length),
     accepted: BigInt(requests.filter((request) => request.outcome === 'accepted').length),
-    charged: requests.reduce((sum, request) => sum + BigInt(request.charged), 0n),
+    charged: chargedBy(requests),
   };
   for (const [word, text] of entriesOf(wanted)) {
     const expected = toAmount(text, 'credit', play.scenario.numbers);

@@ -22,11 +22,16 @@ export function checkReferences(scenario: Scenario, lineOf: LineOf): Problem[] {
   return problems;
 }
 
-export function accountsOf({ given }: Scenario): string[] {
-  const paying = Object.entries(given.budgets).flatMap(
-    ([budget, { accounts, scopes }]) => accounts ?? (scopes.length === 0 ? [budget] : []),
-  );
-  return [...new Set([...Object.keys(given.accounts), ...paying])];
+export function accountsOf(scenario: Scenario): string[] {
+  const { accounts, budgets } = scenario.given;
+  const paying = Object.keys(budgets).flatMap((budget) => payersOf(scenario, budget));
+  return [...new Set([...Object.keys(accounts), ...paying])];
+}
+
+/** Who pays from a budget: the accounts it names, else the one of its own name where no scope says more. */
+export function payersOf({ given }: Scenario, budget: string): readonly string[] {
+  const { accounts, scopes = [] } = given.budgets[budget] ?? {};
+  return accounts ?? (scopes.length === 0 ? [budget] : []);
 }
 
 function routesOf({ given }: Scenario): string[] {

@@ -5,8 +5,8 @@ import type { Scenario } from '../language/scenario.js';
 import type { CallStep, Step, StepOf, StepWord } from '../language/steps.js';
 import type { Check } from '../play/check.js';
 import { toAmount, toCount } from '../play/numbers.js';
-import type { ProviderControl } from '../play/provider-control.js';
-import { routesGiven, smallestLimit } from '../play/settings.js';
+import { chargedBy, type ProviderControl } from '../play/provider-control.js';
+import { pricesGiven, routesGiven, smallestLimit } from '../play/settings.js';
 import { waitUntil } from '../play/wait-until.js';
 import { createNaiveDriver, type NaiveDriver } from './naive-driver.js';
 
@@ -30,15 +30,20 @@ export async function playNaive(play: NaivePlay): Promise<NaivePlayed> {
   const driver = createNaiveDriver({
     providerUrl: provider.url,
     limit: limit ?? 2n ** 62n,
-    prices: pricesOf(scenario),
+    prices: new Map(
+      pricesGiven(scenario).map(([route, price]) => [
+        route,
+        toAmount(price.per_output_token ?? 0, price.unit, scenario.numbers),
+      ]),
+    ),
     fallbacks: new Map(
       Object.entries(routesGiven([scenario])).map(([route, given]) => [
         route,
-        given.fallback ?? (route === 'fake-priced' ? ['fake-fallback'] : []),
+        given.fallback ?? [],
       ]),
     ),
   });
-  const fromSeq = Math.max(0, ...(await provider.truth()).requests.map(({ seq }) => seq));
+  const fromSeq = await provider.newestSeq();
   await provider.forgetRules();
   for (const rule of scenario.given.provider) await provider.behave(rule);
   const running: Promise<void>[] = [];
@@ -46,8 +51,8 @@ export async function playNaive(play: NaivePlay): Promise<NaivePlayed> {
   for (const step of scenario.steps) await playStep({ play, driver, running, admitted }, step);
   await provider.releaseAll();
   await Promise.all(running);
-  const requests = (await provider.truth()).requests.filter(({ seq }) => seq > fromSeq);
-  const charged = requests.reduce((sum, request) => sum + BigInt(request.charged), 0n);
+  const requests = await provider.requestsAfter(fromSeq);
+  const charged = chargedBy(requests);
   tell(`naive: the provider received ${requests.length} and charged ${charged}`);
   return {
     checks: [...admittedCheck(scenario, admitted.length), ...judge(scenario, { charged, limit })],
@@ -88,19 +93,6 @@ function judge(
     line: 1,
   };
   return [figure, cap];
-}
-
-function pricesOf({ given, numbers }: Scenario): Map<string, bigint> {
-  const prices = new Map([
-    ['fake-priced', 1n],
-    ['fake-direct', 1n],
-    ['fake-fallback', 2n],
-  ]);
-  for (const [route, price] of Object.entries(given.prices)) {
-    if (price === 'none') prices.delete(route);
-    else prices.set(route, toAmount(price.per_output_token ?? 0, price.unit, numbers));
-  }
-  return prices;
 }
 
 interface Naive {

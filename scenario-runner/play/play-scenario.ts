@@ -37,7 +37,7 @@ export interface Played {
 export async function playScenario(options: PlayOptions): Promise<Played> {
   const { scenario, stage } = options;
   const nameOf: NameOf = (name) => `${name}-${options.suffix}`;
-  const fromSeq = Math.max(0, ...(await stage.provider.truth()).requests.map(({ seq }) => seq));
+  const fromSeq = await stage.provider.newestSeq();
   const fromEntry = await newestEntryId(stage.databaseAdminUrl);
   const play: Play = {
     ...{ scenario, stage, nameOf, fromSeq },

@@ -41,7 +41,7 @@ export interface Play {
   /** Where the compiled programs are. */
   readonly distDir: string;
   readonly tell: (line: string) => void;
-  /** The provider's and the ledger's clocks, moved; in milliseconds. */
+  /** A step has stopped Postgres: nobody can look at the books until another one starts it. */
   ledgerIsAway: boolean;
 }
 

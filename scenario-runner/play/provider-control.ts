@@ -44,10 +44,18 @@ export interface ProviderControl {
   releaseAll(): Promise<void>;
   /** Any order to the provider: `release`, `finish`, `correct`, `lookup`, `clock`. */
   order(name: string, body: object): Promise<void>;
+  /** The number of the last request that it received; 0 before the first. */
+  newestSeq(): Promise<number>;
+  /** The requests with a higher number. */
+  requestsAfter(seq: number): Promise<readonly TrueRequest[]>;
   /** The sum of what was charged under keys that begin with `prefix`. */
   chargedUnder(prefix: string): Promise<bigint>;
   /** How many requests arrived under keys that begin with `prefix`. */
   receivedUnder(prefix: string): Promise<number>;
+}
+
+export function chargedBy(requests: readonly TrueRequest[]): bigint {
+  return requests.reduce((sum, request) => sum + BigInt(request.charged), 0n);
 }
 
 export function createProviderControl(url: string): ProviderControl {
@@ -75,9 +83,9 @@ export function createProviderControl(url: string): ProviderControl {
     behave: (rule) => control('behaviours', rule),
     releaseAll: () => control('release', { all: true }),
     order: control,
-    async chargedUnder(prefix) {
-      return (await under(prefix)).reduce((sum, request) => sum + BigInt(request.charged), 0n);
-    },
+    newestSeq: async () => Math.max(0, ...(await truth()).requests.map(({ seq }) => seq)),
+    requestsAfter: async (after) => (await truth()).requests.filter(({ seq }) => seq > after),
+    chargedUnder: async (prefix) => chargedBy(await under(prefix)),
     receivedUnder: async (prefix) => (await under(prefix)).length,
   };
 }

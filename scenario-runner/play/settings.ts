@@ -4,7 +4,7 @@
 import type { Unit } from '../../domain/money.js';
 import { createAccount, createBudget, type Scope, setPrice } from '../../ledger/administer.js';
 import type { Ledger } from '../../ledger/connection.js';
-import { accountsOf, DEFAULT_ROUTES } from '../language/check-references.js';
+import { accountsOf, DEFAULT_ROUTES, payersOf } from '../language/check-references.js';
 import type { GivenPrice, GivenRoute } from '../language/given.js';
 import type { Scenario } from '../language/scenario.js';
 import { toAmount, toCount, toPositive } from './numbers.js';
@@ -14,16 +14,20 @@ const DEFAULT_PRICES: Readonly<Record<string, GivenPrice>> = {
   'fake-direct': { unit: 'credit', per_output_token: 1 },
   'fake-fallback': { unit: 'credit', per_output_token: 2 },
 };
-const DEFAULT_FALLBACK: Readonly<Record<string, readonly string[]>> = {
-  'fake-priced': ['fake-fallback'],
+const DEFAULT_FALLBACK: Readonly<Record<string, GivenRoute>> = {
+  'fake-priced': { fallback: ['fake-fallback'] },
 };
 
 /** Routes of one scenario, or of several that are played on one stage. */
 export function routesGiven(scenarios: readonly Scenario[]): Record<string, GivenRoute> {
   const routes: Record<string, GivenRoute> = Object.fromEntries(
-    DEFAULT_ROUTES.map((route) => [route, {}]),
+    DEFAULT_ROUTES.map((route) => [route, DEFAULT_FALLBACK[route] ?? {}]),
   );
-  for (const { given } of scenarios) Object.assign(routes, given.routes);
+  for (const { given } of scenarios) {
+    for (const [name, route] of Object.entries(given.routes)) {
+      routes[name] = { ...routes[name], ...route };
+    }
+  }
   return routes;
 }
 
@@ -61,7 +65,7 @@ function routeConfig(name: string, route: GivenRoute): Record<string, unknown> {
     provider: route.provider ?? 'metered',
     model: route.model ?? name,
     max_tokens_max: route.max_tokens_max ?? 100_000,
-    fallback: route.fallback ?? DEFAULT_FALLBACK[name] ?? [],
+    fallback: route.fallback ?? [],
     fallback_while_unknown: route.fallback_while_unknown ?? 'wait',
     ...(route.fallback_hold !== undefined && { fallback_hold: route.fallback_hold }),
     same_route_attempts: route.same_route_attempts ?? 1,
@@ -73,6 +77,13 @@ function routeConfig(name: string, route: GivenRoute): Record<string, unknown> {
       question_max_ms: route.question_max ?? 1_000,
     },
   };
+}
+
+/** What our side has a price for: the defaults, those of the file laid over them, less those taken away. */
+export function pricesGiven({ given }: Scenario): [string, GivenPrice][] {
+  return Object.entries({ ...DEFAULT_PRICES, ...given.prices }).filter(
+    (entry): entry is [string, GivenPrice] => entry[1] !== 'none',
+  );
 }
 
 /** The provider's own prices, as flags of its program. */
@@ -97,8 +108,8 @@ export async function openBooks(ledger: Ledger, scenario: Scenario, nameOf: Name
       ...(organisation !== undefined && { organisation }),
     });
   }
-  for (const [budget, { limit, unit, accounts, scopes }] of Object.entries(given.budgets)) {
-    const paying = accounts ?? (scopes.length === 0 ? [budget] : []);
+  for (const [budget, { limit, unit, scopes }] of Object.entries(given.budgets)) {
+    const paying = payersOf(scenario, budget);
     const all: Scope[] = [
       ...paying.map((value): Scope => ({ kind: 'account', value: nameOf(value) })),
       ...scopes.map(({ kind, value }): Scope => ({
@@ -113,9 +124,8 @@ export async function openBooks(ledger: Ledger, scenario: Scenario, nameOf: Name
       scopes: all,
     });
   }
-  const prices = { ...DEFAULT_PRICES, ...given.prices };
-  for (const [route, price] of Object.entries(prices)) {
-    if (price !== 'none') await priceRoute(ledger, { route, price, numbers });
+  for (const [route, price] of pricesGiven(scenario)) {
+    await priceRoute(ledger, { route, price, numbers });
   }
 }
 

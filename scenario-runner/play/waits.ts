@@ -6,12 +6,14 @@ import type { StepOf } from '../language/steps.js';
 import { WaitedInVain } from './check.js';
 import { callOf, operationOf, type Play, type PlayedCall } from './play.js';
 import { waitUntil } from './wait-until.js';
+import { withLimit } from './with-limit.js';
 
 export async function waitFor(play: Play, step: StepOf<'wait_for'>): Promise<void> {
   const call = callOf(play, step.wait_for);
   const sentence = `"${step.wait_for}" reaches ${step.reaches}`;
   if (step.reaches === 'ended') {
-    await withLimit(call.handle.result(), step.limit, sentence);
+    const failure = (): Error => new WaitedInVain(`waited ${step.limit} ms in vain: ${sentence}`);
+    await withLimit(call.handle.result(), step.limit, failure);
     return;
   }
   let last = 'nothing';
@@ -71,18 +73,4 @@ async function hasReached(
   }
   if (reaches === 'answered') return snapshot.answerRef !== null;
   return snapshot.state === reaches;
-}
-
-async function withLimit<T>(work: Promise<T>, limitMs: number, sentence: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new WaitedInVain(`waited ${limitMs} ms in vain: ${sentence}`));
-    }, limitMs);
-  });
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

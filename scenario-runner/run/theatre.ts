@@ -17,6 +17,7 @@ import type { Play } from '../play/play.js';
 import { readBalances, type Balances } from '../figures/compare.js';
 import { configText, routesGiven, simulatorPrices } from '../play/settings.js';
 import { openStage, type Stage } from '../play/stage.js';
+import { withLimit } from '../play/with-limit.js';
 import { createWorkerPool, type WorkerPool } from '../play/worker-pool.js';
 import { needsOwnServers, openOwnServers } from './own-servers.js';
 import type { Report, Verdict } from './report.js';
@@ -110,6 +111,8 @@ interface Outcome {
 async function playFile(playing: Playing): Promise<Report> {
   const { scenario, playOptions } = playing;
   const startedAt = performance.now();
+  const { limitMs = FILE_LIMIT_MS } = playOptions;
+  const isOver = (): Error => new Error(`a file has ${limitMs / 1000} s, and they are over`);
   const ended = async (outcome: Outcome, stage?: Stage): Promise<Report> => {
     const { checks, notes, reason, play } = outcome;
     const firstOff = checks.find(({ ok }) => !ok);
@@ -133,10 +136,7 @@ async function playFile(playing: Playing): Promise<Report> {
     const opened = await open(playing);
     ({ stage, close } = opened);
     playOptions.onStage?.(stage);
-    return await ended(
-      await within(playOptions.limitMs ?? FILE_LIMIT_MS, playOn(playing, opened)),
-      stage,
-    );
+    return await ended(await withLimit(playOn(playing, opened), limitMs, isOver), stage);
   } catch (error) {
     const said =
       (await providerEnd(stage)) ?? (error instanceof Error ? error.message : String(error));
@@ -247,18 +247,4 @@ function pendingReport(scenario: Scenario, reason: string, { policy }: PlayFileO
     ...{ scenario: scenario.name, file: scenario.file, policy, verdict: 'pending', reason },
     ...{ checks: [], provider: null, budgets: {}, notes: [], seconds: 0, timeline: [] },
   };
-}
-
-async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error(`a file has ${limitMs / 1000} s, and they are over`));
-    }, limitMs);
-  });
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
