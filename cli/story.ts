@@ -29,7 +29,7 @@ export function readStory(
   return readdirSync(folder)
     .filter((file) => file.endsWith('.yaml'))
     .sort()
-    .map((file) => ({ ...readScenarioFile(join(folder, file)), numbers }));
+    .map((file) => readScenarioFile(join(folder, file), numbers));
 }
 
 export interface StoryOptions {
