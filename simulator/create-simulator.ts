@@ -16,15 +16,19 @@ import { addControlRoutes } from './http/control-routes.js';
 import { deliver, errorReply, jsonReply } from './http/delivery.js';
 import type { SimulatorEnv } from './http/delivery.js';
 import { documentContract } from './http/document.js';
+import { addJobRoutes } from './http/jobs/add-job-routes.js';
 import { answerReceipt } from './http/receipt-route.js';
+import { createJobs } from './jobs.js';
 import { createBehaviours } from './script/behaviours.js';
 import type { World } from './world.js';
 
 export type SimulatorOptions = {
   /** Where the bill is kept; left out, it ends with the process. */
   readonly truthFile?: string;
-  /** Laid over the default list, as `MODEL=N` or `MODEL=N/request`. */
+  /** Laid over the default list, as `MODEL=N`, `MODEL=N/request` or `MODEL=N/tick`. */
   readonly prices?: readonly string[];
+  /** How long a tick of the jobs is; left out, ticks pass by order alone. */
+  readonly tickMs?: number | undefined;
 };
 
 export type Address = { readonly port: number; readonly url: string };
@@ -43,7 +47,12 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
   const book = openBook(options.truthFile);
   const prices = createPriceList(options.prices);
   const executions = createExecutions(book, prices);
-  const app = createApp({ book, prices, executions, behaviours: createBehaviours() });
+  const jobs = createJobs(book);
+  const app = createApp({ book, prices, executions, jobs, behaviours: createBehaviours() });
+  const ticking =
+    options.tickMs === undefined
+      ? undefined
+      : setInterval(jobs.tickByItself, options.tickMs).unref();
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   const server = createServer(
     { keepAliveTimeout: KEEP_ALIVE_MS },
@@ -64,6 +73,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
     close: () =>
       new Promise((resolve) => {
         book.clock.stop();
+        clearInterval(ticking);
         server.close(() => {
           resolve();
         });
@@ -84,6 +94,7 @@ function createApp(world: World): Hono<SimulatorEnv> {
   app.get('/v1/receipts/:id', (context) =>
     answerReceipt(context, world, { id: context.req.param('id') }),
   );
+  addJobRoutes(app, world);
   addControlRoutes(app, world);
   app.notFound((context) => {
     const message = `There is no ${context.req.method} ${context.req.path}.`;

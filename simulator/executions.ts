@@ -12,6 +12,7 @@ import type { Entry, ExecutionEntry, ExecutionState } from './book/entries.js';
 import { priceOf } from './book/prices.js';
 import type { Price, PriceList } from './book/prices.js';
 import type { Execution } from './book/state.js';
+import { oddId } from './odd-id.js';
 import type { Switches } from './script/switches.js';
 
 export type Order = {
@@ -114,7 +115,8 @@ export function createExecutions(book: Book, prices: PriceList): Executions {
 
 function startExecution(book: Book, order: Order): string {
   const { seq, receivedRealAt, key, model, maxTokens, promptTokens, digest, switches } = order;
-  const id = `chatcmpl-${randomUUID().replaceAll('-', '')}`;
+  const id =
+    switches.id === 'odd' ? oddId('chatcmpl') : `chatcmpl-${randomUUID().replaceAll('-', '')}`;
   const executionNo = (book.state.executionsByKey.get(key)?.length ?? 0) + 1;
   const completionTokens = switches.completion_tokens ?? maxTokens;
   const bill = switches.charge ?? formatCredits(priceOf(order.price, completionTokens));
@@ -133,7 +135,16 @@ function startExecution(book: Book, order: Order): string {
   const runsOn = switches.answer === 'late' || (switches.answer === 'never' && atAnswer);
   const charge: Entry = { event: 'charge', id, total: bill, cause: 'accept' };
   book.record(
-    { event: 'request', ...known, receivedRealAt, outcome: 'accepted', reason: null, lookup: null },
+    {
+      event: 'request',
+      ...known,
+      receivedRealAt,
+      limitTicks: null,
+      outcome: 'accepted',
+      reason: null,
+      lookup: null,
+      chargeLookup: null,
+    },
     execution,
     ...(runsOn && atAnswer ? [] : [charge]),
     ...(runsOn ? [] : [endEntryOf(execution)]),
@@ -143,7 +154,7 @@ function startExecution(book: Book, order: Order): string {
 
 function stateId(book: Book, id: string, switches: Switches): string | null {
   if (switches.id === 'omitted') return null;
-  if (switches.id === undefined) return id;
+  if (switches.id !== 'duplicate') return id;
   return [...book.state.executions.values()].at(-1)?.statedId ?? id;
 }
 

@@ -7,9 +7,9 @@ if (read.status === 'misuse') {
   process.stderr.write(`${read.message}\n`);
   process.exitCode = 2;
 } else {
-  const { port, truthFile, prices, endWithStdin } = read.flags;
+  const { port, truthFile, prices, tickMs, endWithStdin } = read.flags;
   try {
-    const simulator = createSimulator({ truthFile, prices });
+    const simulator = createSimulator({ truthFile, prices, tickMs });
     endOnSignal(simulator);
     if (endWithStdin) process.stdin.resume().once('end', () => void end(simulator));
     const address = await simulator.listen(port);

@@ -1,10 +1,11 @@
-import type { LookupSwitches, Switches } from '../script/switches.js';
+import type { CancelSwitches, LookupSwitches, Switches } from '../script/switches.js';
 
 /** `tick` orders all entries of one book; `at` is the simulated clock, `realAt` the real one. */
 export type Stamp = { readonly tick: number; readonly at: string; readonly realAt: string };
 
 export type Outcome = 'accepted' | 'refused' | 'dropped_before_reading' | 'replayed';
 export type ExecutionState = 'running' | 'completed' | 'failed';
+export type JobState = ExecutionState | 'cancelled';
 
 export type RequestEntry = {
   readonly event: 'request';
@@ -13,6 +14,8 @@ export type RequestEntry = {
   readonly key: string | null;
   readonly model: string | null;
   readonly maxTokens: number | null;
+  /** The bound of a job. */
+  readonly limitTicks: number | null;
   readonly outcome: Outcome;
   /** Why it was not accepted. */
   readonly reason: string | null;
@@ -20,6 +23,7 @@ export type RequestEntry = {
   readonly executionNo: number | null;
   /** How lookups of this key behave although nothing was accepted. */
   readonly lookup: LookupSwitches | null;
+  readonly chargeLookup: LookupSwitches | null;
 };
 
 export type ExecutionEntry = {
@@ -40,9 +44,9 @@ export type ExecutionEntry = {
   readonly bill: string;
 };
 
-export type ChargeCause = 'accept' | 'answer' | 'finish' | 'correction';
+export type ChargeCause = 'accept' | 'answer' | 'finish' | 'tick' | 'correction';
 
-/** States the new total of one execution, never an increment. */
+/** States the new total of one execution or job, never an increment. */
 export type ChargeEntry = {
   readonly event: 'charge';
   readonly id: string;
@@ -58,9 +62,12 @@ export type EndEntry = {
   readonly completionTokens: number;
 };
 
+export type Question = 'receipt' | 'status' | 'charge';
+
 export type LookupEntry = {
   readonly event: 'lookup';
   readonly seq: number;
+  readonly question: Question;
   readonly key: string | null;
   readonly id: string | null;
   readonly answer: string;
@@ -76,7 +83,57 @@ export type ReportEntry = {
   readonly status: string;
   readonly usage: unknown;
   readonly charge: string | null;
+  /** Whether it says that nothing more will be charged. */
+  readonly final: boolean;
 };
+
+export type JobEntry = {
+  readonly event: 'job';
+  readonly id: string;
+  readonly statedId: string | null;
+  readonly seq: number;
+  readonly key: string | null;
+  readonly model: string;
+  readonly executionNo: number;
+  readonly limitTicks: number;
+  /** What a tick costs, kept with the job: a later price list does not change it. */
+  readonly rate: string;
+  readonly digest: string;
+  readonly switches: Switches;
+  readonly bill: string;
+};
+
+/** Ticks have passed, and each of the jobs that ran has one more. */
+export type TicksEntry = {
+  readonly event: 'ticks';
+  readonly worldTicks: number;
+  readonly running: readonly string[];
+};
+
+export type JobEndEntry = {
+  readonly event: 'job_end';
+  readonly id: string;
+  readonly state: JobState;
+};
+
+export type CancelEntry = {
+  readonly event: 'cancel';
+  readonly seq: number;
+  readonly key: string | null;
+  readonly id: string | null;
+  readonly answer: string;
+  /** Whether the job was asked to stop by it, and at how many ticks of the job it is to happen. */
+  readonly isTaken: boolean;
+  readonly dueTicks: number | null;
+};
+
+export type JobsEntry =
+  | JobEntry
+  | TicksEntry
+  | JobEndEntry
+  | CancelEntry
+  | { readonly event: 'cancel_switches'; readonly id: string; readonly cancel: CancelSwitches }
+  | { readonly event: 'outage'; readonly jobs: boolean };
 
 export type Entry =
   | RequestEntry
@@ -85,8 +142,14 @@ export type Entry =
   | EndEntry
   | LookupEntry
   | ReportEntry
+  | JobsEntry
   | { readonly event: 'release'; readonly id: string }
-  | { readonly event: 'lookup_switches'; readonly id: string; readonly lookup: LookupSwitches }
+  | {
+      readonly event: 'lookup_switches';
+      readonly id: string;
+      readonly lookup?: LookupSwitches | undefined;
+      readonly charge_lookup?: LookupSwitches | undefined;
+    }
   | { readonly event: 'answered'; readonly seq: number; readonly status: number }
   | { readonly event: 'clock'; readonly offsetMs: number };
 

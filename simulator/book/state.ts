@@ -13,34 +13,50 @@ import type {
   StampedEntry,
 } from './entries.js';
 import type { LookupSwitches } from '../script/switches.js';
+import {
+  applyJobsEntry,
+  chargeJob,
+  countQuestion,
+  createJobsState,
+  isJobsEntry,
+  jobOf,
+} from './jobs-state.js';
+import type { JobsState } from './jobs-state.js';
+import { chargeWork, freshWork } from './work.js';
+import type { Work } from './work.js';
 
-type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
-
-export type Execution = Mutable<Omit<ExecutionEntry, 'event'>> & {
-  acceptedAtMs: number;
-  state: ExecutionState;
-  charged: string;
-  chargedAt: string | null;
-  chargedRealAt: string | null;
-  released: boolean;
-  /** All lookups of it, and those of them that were answered with its end. */
-  lookupCount: number;
-  shownCount: number;
-};
+export type Execution = Omit<
+  ExecutionEntry,
+  'event' | keyof Work | 'promptTokens' | 'completionTokens'
+> &
+  Work & {
+    promptTokens: number;
+    completionTokens: number;
+    state: ExecutionState;
+    /** All lookups of it, and those of them that were answered with its end. */
+    lookupCount: number;
+    shownCount: number;
+  };
 
 export type RequestRow = RequestEntry &
   Stamp & { answered: (Stamp & { readonly status: number }) | null };
 
 export type ChargeRow = ChargeEntry & Stamp & { readonly seq: number; readonly before: string };
 
-export type BookState = {
+/** What lookups of a key do under which nothing was accepted. */
+export type UnacceptedLookups = {
+  readonly lookup: LookupSwitches | null;
+  readonly chargeLookup: LookupSwitches | null;
+};
+
+export type BookState = JobsState & {
   readonly requests: Map<number, RequestRow>;
   readonly executions: Map<string, Execution>;
   readonly executionsByKey: Map<string | null, Execution[]>;
   readonly charges: ChargeRow[];
   readonly lookups: (LookupEntry & Stamp)[];
   readonly reports: (ReportEntry & Stamp)[];
-  readonly unacceptedLookups: Map<string, LookupSwitches>;
+  readonly unacceptedLookups: Map<string, UnacceptedLookups>;
   lastTick: number;
   lastSeq: number;
   offsetMs: number;
@@ -48,6 +64,7 @@ export type BookState = {
 
 export function createBookState(): BookState {
   return {
+    ...createJobsState(),
     requests: new Map(),
     executions: new Map(),
     executionsByKey: new Map(),
@@ -63,6 +80,10 @@ export function createBookState(): BookState {
 
 export function applyEntry(state: BookState, entry: StampedEntry): void {
   state.lastTick = entry.tick;
+  if (isJobsEntry(entry)) {
+    applyJobsEntry(state, entry);
+    return;
+  }
   switch (entry.event) {
     case 'request':
       applyRequest(state, entry);
@@ -79,11 +100,12 @@ export function applyEntry(state: BookState, entry: StampedEntry): void {
       return;
     }
     case 'release':
-      executionOf(state, entry.id).released = true;
+      workOf(state, entry.id).released = true;
       return;
     case 'lookup_switches': {
-      const execution = executionOf(state, entry.id);
-      execution.switches = { ...execution.switches, lookup: entry.lookup };
+      const work = workOf(state, entry.id);
+      const { lookup = work.switches.lookup, charge_lookup = work.switches.charge_lookup } = entry;
+      work.switches = { ...work.switches, lookup, charge_lookup };
       return;
     }
     case 'lookup':
@@ -102,6 +124,10 @@ export function applyEntry(state: BookState, entry: StampedEntry): void {
   }
 }
 
+function workOf(state: BookState, id: string): Work {
+  return state.executions.get(id) ?? jobOf(state, id);
+}
+
 function executionOf(state: BookState, id: string): Execution {
   const execution = state.executions.get(id);
   if (execution === undefined) throw new RangeError(`The book has no execution ${id}.`);
@@ -111,20 +137,17 @@ function executionOf(state: BookState, id: string): Execution {
 function applyRequest(state: BookState, entry: RequestEntry & Stamp): void {
   state.requests.set(entry.seq, { ...entry, answered: null });
   state.lastSeq = Math.max(state.lastSeq, entry.seq);
-  if (entry.key !== null && entry.lookup !== null) {
-    state.unacceptedLookups.set(entry.key, entry.lookup);
+  const { key, lookup, chargeLookup } = entry;
+  if (key !== null && (lookup !== null || chargeLookup !== null)) {
+    state.unacceptedLookups.set(key, { lookup, chargeLookup });
   }
 }
 
 function applyExecution(state: BookState, entry: ExecutionEntry & Stamp): void {
   const execution: Execution = {
     ...entry,
-    acceptedAtMs: Date.parse(entry.at),
+    ...freshWork(entry.at),
     state: 'running',
-    charged: '0',
-    chargedAt: null,
-    chargedRealAt: null,
-    released: false,
     lookupCount: 0,
     shownCount: 0,
   };
@@ -136,17 +159,24 @@ function applyExecution(state: BookState, entry: ExecutionEntry & Stamp): void {
 }
 
 function applyCharge(state: BookState, entry: ChargeEntry & Stamp): void {
+  const { seq, charged: before } = workOf(state, entry.id);
+  state.charges.push({ ...entry, seq, before });
+  const job = state.jobs.get(entry.id);
+  if (job !== undefined) {
+    chargeJob(job, entry);
+    return;
+  }
   const execution = executionOf(state, entry.id);
-  state.charges.push({ ...entry, seq: execution.seq, before: execution.charged });
-  execution.charged = entry.total;
+  chargeWork(execution, entry);
   execution.bill = entry.total;
-  execution.chargedAt ??= entry.at;
-  execution.chargedRealAt ??= entry.realAt;
 }
 
 function applyLookup(state: BookState, entry: LookupEntry & Stamp): void {
   state.lookups.push(entry);
-  const execution = entry.id === null ? undefined : state.executions.get(entry.id);
+  if (entry.id === null) return;
+  const job = state.jobs.get(entry.id);
+  if (job !== undefined) countQuestion(job, entry);
+  const execution = state.executions.get(entry.id);
   if (execution === undefined) return;
   execution.lookupCount += 1;
   if (entry.answer === 'completed' || entry.answer === 'failed') execution.shownCount += 1;

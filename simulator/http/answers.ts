@@ -52,6 +52,7 @@ export function reportOf(
     status: state,
     usage: usage ?? null,
     charge: charge?.amount ?? null,
+    final: true,
   };
 }
 

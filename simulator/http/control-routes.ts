@@ -4,15 +4,18 @@
 
 import type { Hono } from 'hono';
 import { z } from 'zod';
+import type { Job } from '../book/jobs-state.js';
 import type { Execution } from '../book/state.js';
 import { awaitsRelease } from '../executions.js';
-import { readRule, readWith } from '../script/read-script.js';
-import type { Read } from '../script/read-script.js';
+import { jobAwaitsRelease } from '../jobs.js';
+import { readRule } from '../script/read-script.js';
 import { amountSchema, lookupSchema } from '../script/switches.js';
 import { stateReceipt } from '../statements.js';
 import type { World } from '../world.js';
+import { addOrder, noWork, obey } from './control-order.js';
 import { deliver, errorReply, jsonReply } from './delivery.js';
-import type { Reply, SimulatorContext, SimulatorEnv } from './delivery.js';
+import type { Reply, SimulatorEnv } from './delivery.js';
+import { addJobOrders, correctJob, finishJob } from './jobs/job-orders.js';
 
 const key = z.string().min(1);
 const tokenCount = z.int().nonnegative();
@@ -20,7 +23,11 @@ const tokenCount = z.int().nonnegative();
 const releaseSchema = z.strictObject({ key: key.optional(), all: z.literal(true).optional() });
 const clockSchema = z.strictObject({ advanceMs: z.int().nonnegative() });
 const correctSchema = z.strictObject({ key, charge: amountSchema });
-const lookupOrderSchema = z.strictObject({ key, lookup: lookupSchema });
+const lookupOrderSchema = z.strictObject({
+  key,
+  lookup: lookupSchema.optional(),
+  charge_lookup: lookupSchema.optional(),
+});
 const usageSchema = z.strictObject({
   prompt_tokens: tokenCount.optional(),
   completion_tokens: tokenCount.optional(),
@@ -30,8 +37,6 @@ const finishSchema = z.strictObject({
   usage: usageSchema.optional(),
   charge: amountSchema.optional(),
 });
-
-type Act<T> = (value: T, world: World) => Reply;
 
 export function addControlRoutes(app: Hono<SimulatorEnv>, world: World): void {
   const { behaviours } = world;
@@ -43,7 +48,7 @@ export function addControlRoutes(app: Hono<SimulatorEnv>, world: World): void {
     return deliver(context, world.book, jsonReply(200, { behaviours: [] }));
   });
   app.post('/control/behaviours', (context) =>
-    act(context, world, {
+    obey(context, world, {
       read: readRule,
       act: (rule) => jsonReply(201, behaviours.add(rule)),
     }),
@@ -53,48 +58,20 @@ export function addControlRoutes(app: Hono<SimulatorEnv>, world: World): void {
   addOrder(app, world, { path: '/control/finish', schema: finishSchema, act: finish });
   addOrder(app, world, { path: '/control/correct', schema: correctSchema, act: correct });
   addOrder(app, world, { path: '/control/lookup', schema: lookupOrderSchema, act: changeLookup });
-}
-
-type Order<T> = { readonly path: string; readonly schema: z.ZodType<T>; readonly act: Act<T> };
-
-function addOrder<T>(app: Hono<SimulatorEnv>, world: World, order: Order<T>): void {
-  app.post(order.path, (context) =>
-    act(context, world, {
-      read: (body) => readWith(order.schema, body),
-      act: order.act,
-    }),
-  );
-}
-
-type Handling<T> = { readonly read: (body: unknown) => Read<T>; readonly act: Act<T> };
-
-async function act<T>(
-  context: SimulatorContext,
-  world: World,
-  handling: Handling<T>,
-): Promise<Response> {
-  const text = await context.req.text();
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    return deliver(context, world.book, errorReply(400, { message: 'The body is not JSON.' }));
-  }
-  const read = handling.read(body);
-  const reply =
-    read.status === 'unreadable' ? errorReply(400, read) : handling.act(read.value, world);
-  return deliver(context, world.book, reply);
+  addJobOrders(app, world);
 }
 
 function release({ key, all }: z.infer<typeof releaseSchema>, world: World): Reply {
   if ((key === undefined) === (all === undefined)) {
     return errorReply(400, { message: 'key: say this or "all": true.' });
   }
-  const released = [...world.book.state.executions.values()].filter(
-    (execution) => (all === true || execution.key === key) && awaitsRelease(execution),
-  );
+  const isMeant = (work: Execution | Job): boolean => all === true || work.key === key;
+  const { executions, jobs } = world.book.state;
+  const released = [...executions.values()].filter((each) => isMeant(each) && awaitsRelease(each));
+  const releasedJobs = [...jobs.values()].filter((each) => isMeant(each) && jobAwaitsRelease(each));
   for (const execution of released) world.executions.release(execution);
-  return jsonReply(200, { released: released.map(({ id }) => id) });
+  for (const job of releasedJobs) world.jobs.release(job);
+  return jsonReply(200, { released: [...released, ...releasedJobs].map(({ id }) => id) });
 }
 
 function advanceClock({ advanceMs }: z.infer<typeof clockSchema>, world: World): Reply {
@@ -105,8 +82,9 @@ function advanceClock({ advanceMs }: z.infer<typeof clockSchema>, world: World):
 }
 
 function finish(order: z.infer<typeof finishSchema>, world: World): Reply {
-  const execution = lastOf(world, order.key);
-  if (execution === undefined) return noExecution(order.key);
+  const { execution, job } = lastOf(world, order.key);
+  if (job !== undefined) return finishJob(world, job, order);
+  if (execution === undefined) return noWork(order.key);
   if (!awaitsRelease(execution)) {
     return errorReply(409, { message: `The execution of "${order.key}" has ended.` });
   }
@@ -119,8 +97,9 @@ function finish(order: z.infer<typeof finishSchema>, world: World): Reply {
 }
 
 function correct(order: z.infer<typeof correctSchema>, world: World): Reply {
-  const execution = lastOf(world, order.key);
-  if (execution === undefined) return noExecution(order.key);
+  const { execution, job } = lastOf(world, order.key);
+  if (job !== undefined) return correctJob(world, job, order.charge);
+  if (execution === undefined) return noWork(order.key);
   if (execution.chargedAt === null) {
     return errorReply(409, { message: `"${order.key}" is not charged yet.` });
   }
@@ -129,16 +108,22 @@ function correct(order: z.infer<typeof correctSchema>, world: World): Reply {
 }
 
 function changeLookup(order: z.infer<typeof lookupOrderSchema>, world: World): Reply {
-  const execution = lastOf(world, order.key);
-  if (execution === undefined) return noExecution(order.key);
-  world.book.record({ event: 'lookup_switches', id: execution.id, lookup: order.lookup });
-  return jsonReply(200, { id: execution.id, lookup: order.lookup });
+  const { key: wanted, ...lookups } = order;
+  const { execution, job } = lastOf(world, wanted);
+  const work = job ?? execution;
+  if (work === undefined) return noWork(wanted);
+  if (Object.keys(lookups).length === 0) {
+    return errorReply(400, { message: 'lookup: say this or "charge_lookup".' });
+  }
+  world.book.record({ event: 'lookup_switches', id: work.id, ...lookups });
+  return jsonReply(200, { id: work.id, ...lookups });
 }
 
-function lastOf({ book }: World, key: string): Execution | undefined {
-  return book.state.executionsByKey.get(key)?.at(-1);
-}
+type Last = { readonly execution?: Execution | undefined; readonly job?: Job | undefined };
 
-function noExecution(key: string): Reply {
-  return errorReply(404, { message: `Nothing was accepted under "${key}".` });
+/** A key can have started both kinds of work, each in its own place: the later one is meant. */
+function lastOf({ book }: World, key: string): Last {
+  const execution = book.state.executionsByKey.get(key)?.at(-1);
+  const job = book.state.jobsByKey.get(key)?.at(-1);
+  return (job?.seq ?? 0) > (execution?.seq ?? 0) ? { job } : { execution };
 }

@@ -20,5 +20,25 @@ export function documentContract(prices: PriceList): object {
       still_running: 409,
       other_body: 422,
     },
+    jobs: {
+      create: 'POST /v1/jobs',
+      bound: 'limit.ticks: a job ends when it has had so many, and each is charged',
+      statuses: ['GET /v1/jobs/by-key/:key', 'GET /v1/jobs/:id'],
+      charges: ['GET /v1/jobs/by-key/:key/charge', 'GET /v1/jobs/:id/charge'],
+      charge_is_final: 'when it says final: true; until then it is a lower bound',
+      idempotency: {
+        same_body: 'the stored job with 200, and with the header idempotency-replayed: true',
+        kept_for_hours: 24,
+        other_body: 422,
+      },
+      cancel: 'POST /v1/jobs/:id/cancel',
+      cancel_answers: [
+        { status: 200, meaning: 'stopped' },
+        { status: 202, meaning: 'asked to stop: it may still run to its limit' },
+        { status: 409, code: 'already_ended', meaning: 'it has ended before' },
+        { status: 409, code: 'not_cancellable', meaning: 'it goes on' },
+        { status: 405, code: 'cancel_unsupported', meaning: 'no job can be stopped' },
+      ],
+    },
   };
 }

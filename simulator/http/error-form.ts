@@ -19,6 +19,8 @@ const typesByStatus: Readonly<Record<number, string>> = {
 
 export type ErrorDetail = {
   readonly message: string;
+  /** Where the status alone would say the wrong one. */
+  readonly type?: string;
   readonly code?: string;
   readonly param?: string;
 };
@@ -29,7 +31,7 @@ export function errorForm(status: number, detail: ErrorDetail): ErrorForm {
   return {
     error: {
       message: detail.message,
-      type: typesByStatus[status] ?? fallback,
+      type: detail.type ?? typesByStatus[status] ?? fallback,
       code: detail.code ?? null,
       param: detail.param ?? null,
     },

@@ -1,6 +1,6 @@
 import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { findContradictions, lookupSchema, switchesSchema } from './switches.js';
+import { cancelSchema, findContradictions, lookupSchema, switchesSchema } from './switches.js';
 import type { Switches } from './switches.js';
 
 export type Read<T> =
@@ -27,6 +27,8 @@ const knownWords: Readonly<Record<string, readonly string[]>> = {
   match: Object.keys(matchSchema.shape),
   do: Object.keys(switchesSchema.shape),
   lookup: Object.keys(lookupSchema.shape),
+  charge_lookup: Object.keys(lookupSchema.shape),
+  cancel: Object.keys(cancelSchema.shape),
 };
 
 /** Checks `value` and, where it does not fit, names the field and the nearest known word. */

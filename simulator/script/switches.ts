@@ -30,6 +30,18 @@ export const lookupSchema = z.strictObject({
   body: bodyForm.optional(),
 });
 
+/** What becomes of a wish to stop a job. */
+export const cancelSchema = z.strictObject({
+  /** What is said: `drop` loses the answer of a cancel that took effect, `hang` has none. */
+  answer: z.enum(['stopped', 'acknowledged', 'refused', 'unsupported', 'drop', 'hang']).optional(),
+  /** The cancel fails with it and does nothing. */
+  status: z.int().min(400).max(599).optional(),
+  /** How many ticks the job still has; left out, it ends before the next one. */
+  honoured_after_ticks: count.optional(),
+  /** The cancel is taken and the job runs on to its bound. */
+  lies: z.boolean().optional(),
+});
+
 export const switchesSchema = z.strictObject({
   answer: z.enum(['now', 'late', 'never']).optional(),
   delay_ms: count.optional(),
@@ -43,7 +55,14 @@ export const switchesSchema = z.strictObject({
   fail_at: z.enum(['start', 'first_chunk']).optional(),
   ends: z.enum(['completed', 'failed']).optional(),
   honours_key: z.boolean().optional(),
+  /** Of a job: the questions for its status, and for its charge where nothing else is said of them. */
   lookup: lookupSchema.optional(),
+  charge_lookup: lookupSchema.optional(),
+  cancel: cancelSchema.optional(),
+  /** What the next questions for the status of a job are answered with, whatever is true. */
+  shows: z.array(z.enum(['running', 'completed', 'cancelled', 'failed'])).optional(),
+  /** How many ticks a job goes on, and is charged, past its limit. */
+  overruns: count.optional(),
   usage: z
     .enum(['exact', 'missing', 'null', 'zero', 'inconsistent', 'negative', 'later'])
     .optional(),
@@ -54,17 +73,18 @@ export const switchesSchema = z.strictObject({
   charge: amountSchema.optional(),
   stated_model: z.string().min(1).optional(),
   body: bodyForm.optional(),
-  id: z.enum(['omitted', 'duplicate']).optional(),
+  /** `odd` cannot stand in a URL as it is. */
+  id: z.enum(['omitted', 'duplicate', 'odd']).optional(),
 });
 
 export type LookupSwitches = z.infer<typeof lookupSchema>;
+export type CancelSwitches = z.infer<typeof cancelSchema>;
 export type Switches = z.infer<typeof switchesSchema>;
 
 type Complaint = readonly [boolean, string, string];
 
 /** Names each pair of switches that says nothing or two things at once. */
 export function findContradictions(switches: Switches): readonly string[] {
-  const { lookup = {} } = switches;
   const late = switches.answer === 'late';
   const refused = switches.status !== undefined;
   const waits = switches.delay_ms !== undefined || switches.until_released === true;
@@ -97,11 +117,42 @@ export function findContradictions(switches: Switches): readonly string[] {
       'later_lookups',
       'needs "later" in "usage" or "charge_field"',
     ],
-    ...(['after_ms', 'after_count'] as const).map((word): Complaint => [
-      (lookup.finds === word) !== (lookup[word] !== undefined),
-      `lookup.${word}`,
-      `goes together with "finds": "${word}"`,
-    ]),
+    ...complainOfLookup('lookup', switches.lookup ?? {}),
+    ...complainOfLookup('charge_lookup', switches.charge_lookup ?? {}),
+    ...complainOfCancel(switches.cancel ?? {}),
   ];
   return complaints.filter(([found]) => found).map(([, path, text]) => `do.${path}: ${text}.`);
+}
+
+function complainOfLookup(name: string, lookup: LookupSwitches): readonly Complaint[] {
+  return (['after_ms', 'after_count'] as const).map((word): Complaint => [
+    (lookup.finds === word) !== (lookup[word] !== undefined),
+    `${name}.${word}`,
+    `goes together with "finds": "${word}"`,
+  ]);
+}
+
+const WITHOUT_EFFECT: readonly CancelSwitches['answer'][] = ['refused', 'unsupported', 'hang'];
+
+function complainOfCancel(cancel: CancelSwitches): readonly Complaint[] {
+  const { answer, status, honoured_after_ticks: after, lies } = cancel;
+  const hasEffect = status === undefined && !WITHOUT_EFFECT.includes(answer);
+  return [
+    [
+      status !== undefined && answer !== undefined,
+      'cancel.status',
+      'say this or "answer", not both',
+    ],
+    [
+      after !== undefined && lies === true,
+      'cancel.lies',
+      'say this or "honoured_after_ticks", not both',
+    ],
+    [
+      after !== undefined && !hasEffect,
+      'cancel.honoured_after_ticks',
+      'needs a cancel that has an effect',
+    ],
+    [lies === true && !hasEffect, 'cancel.lies', 'needs a cancel that is taken'],
+  ];
 }

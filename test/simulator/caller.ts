@@ -26,6 +26,10 @@ const chatBody = {
   max_tokens: 4,
 };
 
+const jobBody = { model: 'fake-job', limit: { ticks: 20 }, input: { text: 'Do something.' } };
+
+type Asked = { readonly simulate?: object };
+
 /** A client of a simulator at `url`, with the control of it beside. */
 export function createCaller(url: string) {
   async function ask(path: string, init: RequestInit = {}): Promise<Answer> {
@@ -38,26 +42,45 @@ export function createCaller(url: string) {
   }
   const post = (path: string, body: object): Promise<Answer> =>
     ask(path, { method: 'POST', body: JSON.stringify(body) });
+  const start = (path: string, usual: object, send: Send): Promise<Answer> => {
+    const { key, simulate, body, headers, signal } = send;
+    return ask(path, {
+      method: 'POST',
+      body: JSON.stringify({ ...usual, ...body }),
+      headers: {
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
+        ...told(simulate),
+        ...headers,
+      },
+      ...(signal === undefined ? {} : { signal }),
+    });
+  };
+  const job = (path: string, { simulate }: Asked = {}, method = 'GET'): Promise<Answer> =>
+    ask(`/v1/jobs/${path}`, { method, headers: told(simulate) });
   return {
     url,
     ask,
-    send: ({ key, simulate, body, headers, signal }: Send = {}): Promise<Answer> =>
-      ask('/v1/chat/completions', {
-        method: 'POST',
-        body: JSON.stringify({ ...chatBody, ...body }),
-        headers: {
-          ...(key === undefined ? {} : { 'idempotency-key': key }),
-          ...(simulate === undefined ? {} : { 'x-simulate': JSON.stringify(simulate) }),
-          ...headers,
-        },
-        ...(signal === undefined ? {} : { signal }),
-      }),
+    send: (send: Send = {}): Promise<Answer> => start('/v1/chat/completions', chatBody, send),
+    create: (send: Send = {}): Promise<Answer> => start('/v1/jobs', jobBody, send),
+    status: (key: string, asked?: Asked): Promise<Answer> =>
+      job(`by-key/${encodeURIComponent(key)}`, asked),
+    charge: (key: string, asked?: Asked): Promise<Answer> =>
+      job(`by-key/${encodeURIComponent(key)}/charge`, asked),
+    statusOf: (id: unknown): Promise<Answer> => job(encodeURIComponent(String(id))),
+    chargeOf: (id: unknown): Promise<Answer> => job(`${encodeURIComponent(String(id))}/charge`),
+    cancel: (id: unknown, asked?: Asked): Promise<Answer> =>
+      job(`${encodeURIComponent(String(id))}/cancel`, asked, 'POST'),
+    tick: (count: number): Promise<Answer> => post('/control/ticks', { count }),
     receipt: (key: string): Promise<Answer> =>
       ask(`/v1/receipts/by-key/${encodeURIComponent(key)}`),
     behave: (rule: object): Promise<Answer> => post('/control/behaviours', rule),
     control: (word: string, body: object): Promise<Answer> => post(`/control/${word}`, body),
     truth: async (): Promise<Truth> => (await ask('/truth')).json as unknown as Truth,
   };
+}
+
+function told(simulate: object | undefined): Record<string, string> {
+  return simulate === undefined ? {} : { 'x-simulate': JSON.stringify(simulate) };
 }
 
 export type Truth = {
@@ -69,6 +92,9 @@ export type Truth = {
     readonly key: string | null;
     readonly model: string | null;
     readonly maxTokens: number | null;
+    readonly limitTicks: number | null;
+    readonly state: string | null;
+    readonly bill: string | null;
     readonly id: string | null;
     readonly outcome: string;
     readonly reason: string | null;
@@ -84,6 +110,11 @@ export type Truth = {
     readonly charged: string;
   };
   readonly byKey: Readonly<Record<string, object>>;
+  readonly cancels: readonly {
+    readonly key: string | null;
+    readonly answer: string;
+    readonly honouredAtTick: number | null;
+  }[];
   readonly charges: readonly {
     readonly key: string | null;
     readonly total: string;
@@ -91,11 +122,16 @@ export type Truth = {
     readonly cause: string;
     readonly realAt: string;
   }[];
-  readonly lookups: readonly { readonly key: string | null; readonly answer: string }[];
+  readonly lookups: readonly {
+    readonly question: string;
+    readonly key: string | null;
+    readonly answer: string;
+  }[];
   readonly reports: readonly {
     readonly via: string;
     readonly key: string | null;
     readonly charge: string | null;
+    readonly final: boolean;
   }[];
 };
 
@@ -113,12 +149,25 @@ afterEach(async () => {
   for (const simulator of running.splice(0)) await simulator.close();
 });
 
-/** Starts a simulator that ends with the test. */
-export async function startSimulator(options: SimulatorOptions = {}): Promise<Caller> {
+/** A simulator that ends with the test, or before. */
+export async function startStoppable(
+  options: SimulatorOptions,
+): Promise<{ readonly caller: Caller; readonly stop: () => Promise<void> }> {
   const simulator = createSimulator(options);
   running.push(simulator);
   const { url } = await simulator.listen();
-  return createCaller(url);
+  return {
+    caller: createCaller(url),
+    stop: () => {
+      running.splice(running.indexOf(simulator), 1);
+      return simulator.close();
+    },
+  };
+}
+
+/** Starts a simulator that ends with the test. */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Caller> {
+  return (await startStoppable(options)).caller;
 }
 
 /** Asks until `isTrue`, because what a server books is not ordered with what its client has read. */

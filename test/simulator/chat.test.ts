@@ -49,7 +49,7 @@ test.each([
   expect(answer.headers.get('x-request-id')).toMatch(/^req-/);
   expect(answer.json['error']).toMatchObject({ param });
   const { totals, requests } = await caller.truth();
-  expect(totals).toEqual({ received: 1, accepted: 0, charged: '0' });
+  expect(totals).toMatchObject({ received: 1, accepted: 0, charged: '0' });
   expect(requests[0]).toMatchObject({ outcome: 'refused', key: 'op-1:1', id: null });
 });
 
@@ -66,7 +66,7 @@ test('no credential is 401 for a create and for a lookup, and nothing is charged
   const lookup = await caller.ask('/v1/receipts/by-key/op-1', { headers: { authorization: '' } });
   expect([create.status, lookup.status]).toEqual([401, 401]);
   expect(create.json['error']).toMatchObject({ type: 'authentication_error', code: null });
-  expect((await caller.truth()).totals).toEqual({ received: 1, accepted: 0, charged: '0' });
+  expect((await caller.truth()).totals).toMatchObject({ received: 1, accepted: 0, charged: '0' });
 });
 
 test('a stream ends in a chunk with usage and charge when it is asked for, then the mark', async () => {
@@ -112,7 +112,7 @@ test('the same key and body is answered from the first execution, in any order o
     ['accepted', '4'],
     ['replayed', '0'],
   ]);
-  expect(byKey['op-1:1']).toEqual({ received: 2, accepted: 1, charged: '4', executions: 1 });
+  expect(byKey['op-1:1']).toMatchObject({ received: 2, accepted: 1, charged: '4', executions: 1 });
 });
 
 test('another body under a used key is 422 and starts nothing', async () => {
@@ -120,7 +120,7 @@ test('another body under a used key is 422 and starts nothing', async () => {
   await caller.send({ key: 'op-1:1' });
   const other = await caller.send({ key: 'op-1:1', body: { max_tokens: 5 } });
   expect(other.status).toBe(422);
-  expect((await caller.truth()).totals).toEqual({ received: 2, accepted: 1, charged: '4' });
+  expect((await caller.truth()).totals).toMatchObject({ received: 2, accepted: 1, charged: '4' });
 });
 
 test('a repeat of a running request is 409, and of ten at one instant one starts work', async () => {
@@ -131,7 +131,7 @@ test('a repeat of a running request is 409, and of ten at one instant one starts
   await caller.control('release', { key: 'op-1:1' });
   const statuses = (await Promise.all(sends)).map(({ status }) => status).sort();
   expect(statuses).toEqual([200, ...Array.from({ length: 9 }, () => 409)]);
-  expect((await caller.truth()).totals).toEqual({ received: 10, accepted: 1, charged: '4' });
+  expect((await caller.truth()).totals).toMatchObject({ received: 10, accepted: 1, charged: '4' });
 });
 
 test('a provider that does not honour keys executes and charges each repeat', async () => {
@@ -141,7 +141,7 @@ test('a provider that does not honour keys executes and charges each repeat', as
   const second = await caller.send({ key: 'op-1:1' });
   expect(second.json['id']).not.toBe(first.json['id']);
   const { byKey, requests } = await caller.truth();
-  expect(byKey['op-1:1']).toEqual({ received: 2, accepted: 2, charged: '8', executions: 2 });
+  expect(byKey['op-1:1']).toMatchObject({ received: 2, accepted: 2, charged: '8', executions: 2 });
   expect(requests.map(({ executionNo }) => executionNo)).toEqual([1, 2]);
 });
 

@@ -84,7 +84,7 @@ test('a killed provider remembers what it charged and how it was told to answer'
 
   const { caller } = await start('--truth', truth, '--price', 'fake-priced=3');
   const after = await caller.truth();
-  expect(after.totals).toEqual({ received: 3, accepted: 3, charged: '24' });
+  expect(after.totals).toMatchObject({ received: 3, accepted: 3, charged: '24' });
   expect(after.requests).toEqual(before.requests);
   expect((await caller.receipt('a')).status).toBe(404);
   expect((await caller.send({ key: 'b' })).headers.get('idempotency-replayed')).toBe('true');
@@ -93,6 +93,17 @@ test('a killed provider remembers what it charged and how it was told to answer'
   expect((await caller.receipt('c')).json).toMatchObject({ charge: { amount: '12' } });
   expect((await caller.truth()).requests.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
 }, 30_000);
+
+test('a provider that is started with a pace lets its jobs tick, and ends with SIGTERM all the same', async () => {
+  const args = ['--truth', join(home, 'pace.jsonl'), '--tick-ms', '5', '--price', 'own=2/tick'];
+  const { child, caller } = await start(...args);
+  await caller.create({ key: 'a', body: { model: 'own', limit: { ticks: 3 } } });
+  await caller.create({ key: 'b', body: { limit: { ticks: 1_000_000 } } });
+  await until(async () => (await caller.charge('a')).json['final'] === true);
+  expect((await caller.charge('a')).json['charge']).toEqual({ amount: '6', unit: 'credit' });
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});
 
 test('SIGTERM ends the process with 0 although a connection is held open', async () => {
   const { child, caller } = await start('--truth', join(home, 'sigterm.jsonl'));
@@ -128,6 +139,9 @@ test.each([
   [[], '--truth is missing'],
   [['--truth', 'x', '--port', 'eighty'], '--port eighty'],
   [['--truth', 'x', '--price', 'fake-priced'], '--price fake-priced'],
+  [['--truth', 'x', '--price', 'fake-job=1/tock'], '--price fake-job=1/tock'],
+  [['--truth', 'x', '--tick-ms', '0'], '--tick-ms 0'],
+  [['--truth', 'x', '--tick-ms', 'soon'], '--tick-ms soon'],
 ])('the flags %j are misuse and exit 2', (args, text) => {
   const { status, stderr } = run(...args);
   expect(status).toBe(2);
