@@ -3,18 +3,26 @@
 // What workflows see of the activities: types only. Every ledger step may run twice, and the second
 // time changes nothing; `dispatch` may run twice, and the fence lets one of them send.
 
-import type { Problem, LlmCallInput } from '../domain/call-input.js';
+import type { LlmCallInput } from '../domain/call-input.js';
+import type { Problem } from '../domain/input-fields.js';
+import type { RemoteJobInput } from '../domain/job-input.js';
+import type { SupervisorRights } from '../domain/next-step.js';
 import type { ObservationJson } from '../domain/observation.js';
+import type { Unit } from '../domain/money.js';
 import type { Refusal } from '../domain/refusal.js';
 import type { RouteOffer } from '../domain/route.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
 
-export interface PlaceHoldInput {
-  readonly input: LlmCallInput;
+/** What was asked for: a call or a job, and in whose words. */
+export type Asked =
+  | { readonly kind: 'call'; readonly input: LlmCallInput }
+  | { readonly kind: 'job'; readonly input: RemoteJobInput };
+
+export type PlaceHoldInput = Asked & {
   readonly operationId: string;
   readonly workflowId: string;
   readonly askId: string;
-}
+};
 
 export type PlaceHoldResult =
   | { readonly kind: 'admitted' | 'closed'; readonly snapshot: OperationSnapshot }
@@ -51,8 +59,11 @@ export interface HandedOver {
 export interface AskInput {
   readonly accountId: string;
   readonly operationId: string;
-  /** The state the workflow knows; another one ends the asking for now, so that it can be shown. */
-  readonly knownState: string;
+  /** What the workflow shows; whatever differs ends the asking for now, so that it can be shown. */
+  readonly shown: string;
+  readonly rights: SupervisorRights;
+  /** Somebody wants it asked now, due or not; the round is then answered with whatever it brought. */
+  readonly isWoken: boolean;
 }
 
 export interface OperationRef {
@@ -60,9 +71,18 @@ export interface OperationRef {
   readonly operationId: string;
 }
 
+/** Who wants it stopped, and why; `requestId` makes a repeat of the same wish no second one. */
+export interface CancelWish {
+  readonly by: string;
+  readonly reason?: string;
+  readonly requestId?: string;
+}
+
 export interface LedgerActivities {
   placeHold(request: PlaceHoldInput): Promise<PlaceHoldResult>;
   readOperation(operation: OperationRef): Promise<OperationSnapshot>;
+  /** Null where the ledger has none of that id. */
+  findOperation(operation: OperationRef): Promise<OperationSnapshot | null>;
   markUnknown(request: { operationKey: string; detail: string }): Promise<OperationSnapshot>;
   recordHandedOver(record: HandedOver): Promise<OperationSnapshot>;
   nextAttempt(request: {
@@ -72,11 +92,79 @@ export interface LedgerActivities {
     askId: string;
   }): Promise<OperationSnapshot>;
   withdraw(request: { operationKey: string; reason: string }): Promise<OperationSnapshot>;
-  requestCancel(request: { operationKey: string; by: string }): Promise<OperationSnapshot>;
+  requestCancel(request: CancelWish & { operationKey: string }): Promise<OperationSnapshot>;
   /** Null where the ask never reached the ledger. */
   endAsk(
     request: OperationRef & { askId: string; reason: string; claim?: string },
   ): Promise<OperationSnapshot | null>;
+}
+
+export interface TaskActivities {
+  /** Opens the task's own budget, where it has one; a problem names what stands in the way. */
+  openTask(request: {
+    accountId: string;
+    taskId: string;
+    budget: { unit: Unit; limit: string };
+  }): Promise<{ readonly problem: string | null }>;
+  /** Where the task's operations stand; null for one that the ledger does not have. */
+  readTask(request: {
+    accountId: string;
+    operationIds: readonly string[];
+  }): Promise<readonly (OperationSnapshot | null)[]>;
+}
+
+export type Followed =
+  | { readonly kind: 'ended'; readonly snapshot: OperationSnapshot }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'missing' };
+
+export interface FollowActivities {
+  /**
+   * Waits for the end of an operation that was started before, by the ledger: of the very one that is
+   * asked for, since an id may have been used for something else. Missing: the ledger has none of
+   * that id and nobody is about to place it, since it was refused, or never asked for.
+   */
+  followOperation(request: Asked & OperationRef & { workflowId: string }): Promise<Followed>;
+}
+
+export interface SweepActivities {
+  sweep(options: SweepOptions): Promise<SweepSummary>;
+}
+
+/** How a sweep goes about; all of it has defaults. */
+export interface SweepOptions {
+  /** How long a question may be overdue before anybody is missed, in milliseconds. */
+  readonly graceMs?: number;
+  /** At most so many supervisors are started in a minute, by all sweepers together. */
+  readonly perMinute?: number;
+  /** How many operations are looked at. */
+  readonly countMax?: number;
+  /** Says what would be done, and does nothing. */
+  readonly isDryRun?: boolean;
+}
+
+export type SweptStatus =
+  | 'owned'
+  | 'paused'
+  | 'restarted'
+  | 'restarted_stuck'
+  | 'would_restart'
+  | 'restarted_before'
+  | 'too_many'
+  | 'not_overdue';
+
+export interface SweepSummary {
+  readonly swept: readonly {
+    readonly operationKey: string;
+    readonly workflowId: string;
+    readonly overdueMs: number;
+    /** Digits of the smallest unit. */
+    readonly heldAmount: string;
+    readonly unit: Unit;
+    readonly status: SweptStatus;
+    /** For people: what was found. */
+    readonly why: string;
+  }[];
 }
 
 export interface DispatchActivities {

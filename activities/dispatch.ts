@@ -117,7 +117,7 @@ async function send(dependencies: ActivityDependencies, sending: Send): Promise<
   if (snapshot === undefined) {
     return { kind: 'handed_over', record: { ...attempt, askId: input.askId, observation } };
   }
-  logState(dependencies.logger, snapshot);
+  logState(dependencies, snapshot);
   return { kind: 'recorded', snapshot };
 }
 
@@ -234,12 +234,12 @@ async function abandonClaim(
 
 /** A sender that sent no byte gives the attempt up, under its claim. */
 async function giveBack(
-  { ledger, logger }: ActivityDependencies,
+  dependencies: ActivityDependencies,
   attempt: { readonly operationKey: string; readonly attemptNo: number; readonly claim: string },
 ): Promise<DispatchResult> {
-  const snapshot = await untilRecorded(() => giveUp(ledger, attempt));
+  const snapshot = await untilRecorded(() => giveUp(dependencies.ledger, attempt));
   if (snapshot === undefined) return { kind: 'unavailable', claim: attempt.claim };
-  logState(logger, snapshot);
+  logState(dependencies, snapshot);
   return { kind: 'recorded', snapshot };
 }
 

@@ -1,8 +1,10 @@
-import type { Logger } from 'pino';
 import type { OperationSnapshot } from '../domain/snapshot.js';
+import type { ActivityDependencies } from './dependencies.js';
 
 /** One `info` line a state change: ids, amounts and phases, never a body or a key. */
-export function logState(logger: Logger, snapshot: OperationSnapshot): void {
+export function logState(dependencies: ActivityDependencies, snapshot: OperationSnapshot): void {
+  const { logger } = dependencies;
+  tellAlerts(dependencies, snapshot);
   const attempt = snapshot.attempts.at(-1);
   logger.info(
     {
@@ -20,4 +22,21 @@ export function logState(logger: Logger, snapshot: OperationSnapshot): void {
     },
     'operation changed',
   );
+}
+
+/** One `warn` line an alert, from whoever made the step that raised it. */
+export function tellAlerts(
+  { logger, telemetry }: Pick<ActivityDependencies, 'logger' | 'telemetry'>,
+  snapshot: OperationSnapshot,
+): void {
+  const { accountId, operationId, operationKey, workflowId } = snapshot;
+  for (const alert of snapshot.alerts) {
+    if (!alert.isNew) continue;
+    const { kind, attemptNo, detail } = alert;
+    telemetry.alerted(kind);
+    logger.warn(
+      { alert: kind, accountId, operationId, operationKey, workflowId, attemptNo, detail },
+      `alert ${kind}: see docs/runbook.md`,
+    );
+  }
 }

@@ -9,11 +9,13 @@ import { parseDocument } from 'yaml';
 import { HoldfastError } from '../domain/failure.js';
 import { type Amount, parseAmount, type Unit } from '../domain/money.js';
 import type { Rate } from '../domain/price-book.js';
-import { DEFAULT_TIMINGS, type RouteSettings, type RouteTimings } from '../domain/route.js';
+import type { RouteSettings } from '../domain/route.js';
 import { ConfigText, type PriceText } from './config-schema.js';
+import { isForJobs, kindOf, timingsOf } from './route-settings.js';
 
 export type ProviderSettings = { readonly name: string; readonly baseUrl: string } & (
   | { readonly kind: 'metered'; readonly apiKey: string; readonly asksBy: 'lookup' | 'replay' }
+  | { readonly kind: 'metered-jobs'; readonly apiKey: string }
   | {
       readonly kind: 'openai-chat';
       readonly apiKey?: string;
@@ -55,9 +57,6 @@ export const EMPTY_FILE: FileConfig = {
   budgets: [],
   prices: [],
 };
-
-/** Floors in production: asking or beating faster serves nobody, and providers limit lookups. */
-const TIMING_FLOORS: Partial<RouteTimings> = { heartbeatMs: 5_000, questionFirstMs: 1_000 };
 
 /** Where secrets are, or `without_secrets`: then none is missed, and no provider can be called. */
 export type SecretSource = NodeJS.ProcessEnv | 'without_secrets';
@@ -119,7 +118,7 @@ function build(text: ConfigText, building: Building): FileConfig {
       route: name,
       provider: route.provider,
       model: route.model ?? name,
-      maxTokensMax: route.max_tokens_max,
+      ...kindOf(name, text, building.problems),
       paidAttemptsPerSend: route.paid_attempts_per_send,
       timings: timingsOf(name, { text, problems: building.problems }),
       fallbacks: route.fallback,
@@ -167,6 +166,9 @@ function providerOf(name: string, text: ConfigText, building: Building): Provide
   if (provider.kind === 'metered') {
     const { kind, base_url: baseUrl, asks_by: asksBy } = provider;
     return { name, kind, baseUrl, apiKey: apiKey ?? '', asksBy };
+  }
+  if (provider.kind === 'metered-jobs') {
+    return { name, kind: provider.kind, baseUrl: provider.base_url, apiKey: apiKey ?? '' };
   }
   return {
     name,
@@ -229,36 +231,17 @@ export function ratesOf(
       ['per_million_output_tokens', 1_000_000n],
     ]),
   ];
+  const ofJobs = [
+    ...rate('ticks', [['per_tick', 1n]]),
+    ...rate('seconds', [['per_second', 1n]]),
+    ...rate('units', [['per_unit', 1n]]),
+  ];
   const zero = (dimension: string): Rate => ({ dimension, rateAmount: 0n as Amount, perCount: 1n });
+  if (ofJobs.length > 0) return [...(request.length > 0 ? request : [zero('request')]), ...ofJobs];
   if (request.length > 0 && tokens.length === 0) {
     return [...request, zero('input_tokens'), zero('output_tokens')];
   }
   return [...(request.length > 0 ? request : [zero('request')]), ...tokens];
-}
-
-function timingsOf(
-  name: string,
-  { text, problems }: { readonly text: ConfigText; readonly problems: string[] },
-): RouteTimings {
-  const given = text.routes[name]?.timings ?? {};
-  const timings: RouteTimings = {
-    dispatchLimitMs: given.dispatch_limit_ms ?? DEFAULT_TIMINGS.dispatchLimitMs,
-    heartbeatMs: given.heartbeat_ms ?? DEFAULT_TIMINGS.heartbeatMs,
-    dispatchBeforeMs: given.dispatch_before_ms ?? DEFAULT_TIMINGS.dispatchBeforeMs,
-    questionFirstMs: given.question_first_ms ?? DEFAULT_TIMINGS.questionFirstMs,
-    questionMaxMs: given.question_max_ms ?? DEFAULT_TIMINGS.questionMaxMs,
-  };
-  if (!text.allow_short_timings) {
-    for (const [field, floor] of Object.entries(TIMING_FLOORS)) {
-      const value = timings[field as keyof RouteTimings];
-      if (value < floor) {
-        problems.push(
-          `routes.${name}.timings: ${field} is ${value}; at least ${floor}, or set allow_short_timings: true in a test`,
-        );
-      }
-    }
-  }
-  return timings;
 }
 
 function checkReferences(text: ConfigText, problems: string[]): void {
@@ -275,6 +258,10 @@ function checkReferences(text: ConfigText, problems: string[]): void {
       else if (!Object.hasOwn(text.routes, fallback)) {
         problems.push(
           `routes.${name}.fallback: "${fallback}" is not a route; known are ${known(text.routes)}`,
+        );
+      } else if (isForJobs(text, fallback) !== isForJobs(text, name)) {
+        problems.push(
+          `routes.${name}.fallback: "${fallback}" is a route for ${isForJobs(text, fallback) ? 'jobs' : 'calls'}; name one for ${isForJobs(text, name) ? 'jobs' : 'calls'}`,
         );
       } else if (unitOf(text, fallback) !== unitOf(text, name)) {
         problems.push(`routes.${name}.fallback: "${fallback}" is priced in another unit`);

@@ -23,6 +23,11 @@ const Provider = z.discriminatedUnion('kind', [
     asks_by: z.enum(['lookup', 'replay']).default('lookup'),
   }),
   z.strictObject({
+    kind: z.literal('metered-jobs'),
+    base_url: z.url(),
+    api_key_env: z.string().min(1),
+  }),
+  z.strictObject({
     kind: z.literal('openai-chat'),
     base_url: z.url(),
     api_key_env: z.string().min(1).optional(),
@@ -43,7 +48,10 @@ const Timings = z.strictObject({
 const Route = z.strictObject({
   provider: z.string(),
   model: z.string().min(1).optional(),
-  max_tokens_max: z.number().int().min(1),
+  /** For calls: the largest `maxTokens` that may be asked for. */
+  max_tokens_max: z.number().int().min(1).optional(),
+  /** For jobs: each dimension of their bound, with the most that may be asked for. */
+  bound_max: z.record(z.string().regex(/^[a-z_]{1,64}$/), z.number().int().min(1)).optional(),
   fallback: z.array(z.string()).default([]),
   fallback_while_unknown: z.enum(['wait', 'allow']).default('wait'),
   fallback_hold: z.enum(['each', 'upfront']).default('each'),
@@ -73,6 +81,10 @@ const Price = z.strictObject({
   per_output_token: AmountText.optional(),
   per_million_input_tokens: AmountText.optional(),
   per_million_output_tokens: AmountText.optional(),
+  /** Of jobs. */
+  per_tick: AmountText.optional(),
+  per_second: AmountText.optional(),
+  per_unit: AmountText.optional(),
 });
 export type PriceText = z.infer<typeof Price>;
 

@@ -13,11 +13,23 @@ import { LOG_LEVELS, type LogLevel } from './logger.js';
 const DATABASE_ADDRESS_RULE =
   'is not a database address; give postgres://user:password@host:port/database';
 
+const PORT_RULE = 'is not a port; give 1 to 65535, or 0 for any free one';
+const PORT_MAX = 65_535;
+/** Set to nothing is not set: so whoever starts many workers can switch an inherited one off. */
+const OptionalPort = z
+  .string()
+  .regex(/^\d{0,5}$/, { error: PORT_RULE })
+  .transform((text) => (text === '' ? undefined : Number(text)))
+  .refine((port) => port === undefined || port <= PORT_MAX, { error: PORT_RULE })
+  .optional();
+
 const Environment = z.object({
   DATABASE_URL: z.url({ error: DATABASE_ADDRESS_RULE }).optional(),
   DATABASE_ADMIN_URL: z.url({ error: DATABASE_ADDRESS_RULE }).optional(),
   DATABASE_POOL_SIZE_MAX: z.coerce.number().int().min(1).max(100).default(10),
   HOLDFAST_CONFIG: z.string().min(1).optional(),
+  HOLDFAST_HEALTH_HOST: z.string().min(1).default('127.0.0.1'),
+  HOLDFAST_HEALTH_PORT: OptionalPort,
   HOLDFAST_TASK_QUEUE: z.string().min(1).default(DEFAULT_TASK_QUEUE),
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   SHUTDOWN_GRACE_MS: z.coerce.number().int().min(0).default(10_000),
@@ -38,6 +50,8 @@ export interface HoldfastConfig {
   };
   /** Where the configuration file is, not what it says: few commands need that. */
   readonly filePath: string | undefined;
+  /** Where a worker serves its health and its figures; undefined is nowhere. */
+  readonly health: { readonly host: string; readonly port: number } | undefined;
   readonly logLevel: LogLevel;
   readonly shutdownGraceMs: number;
 }
@@ -67,6 +81,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv): HoldfastConfig {
       connectionOptions,
     },
     filePath: env.HOLDFAST_CONFIG ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined),
+    health:
+      env.HOLDFAST_HEALTH_PORT === undefined
+        ? undefined
+        : { host: env.HOLDFAST_HEALTH_HOST, port: env.HOLDFAST_HEALTH_PORT },
     logLevel: env.LOG_LEVEL,
     shutdownGraceMs: env.SHUTDOWN_GRACE_MS,
   });

@@ -3,7 +3,16 @@
 // What a caller asks for, checked by hand: this runs in workflows, where no schema library belongs.
 // Every problem names the field, the value and what would be right.
 
-import { ID_RULE, problemOfId } from './identity.js';
+import {
+  idProblems,
+  isRecord,
+  type Problem,
+  requestChoiceProblems,
+  say,
+  tagProblems,
+  unknownFieldProblems,
+  utf8ByteCount,
+} from './input-fields.js';
 
 export interface LlmCallInput {
   readonly accountId: string;
@@ -24,11 +33,6 @@ export interface LlmCallInput {
 }
 
 export type CallRequest = Readonly<Record<string, unknown>>;
-
-export interface Problem {
-  readonly field: string;
-  readonly message: string;
-}
 
 const REQUEST_BYTES_MAX = 65_536;
 
@@ -65,8 +69,6 @@ const INPUT_FIELDS: ReadonlySet<string> = new Set([
   'taskId',
   'askId',
 ]);
-const REFERENCE = /^sha256:[0-9a-f]{64}$/;
-
 export type ReadInput =
   | { readonly kind: 'input'; readonly input: LlmCallInput }
   | { readonly kind: 'problems'; readonly problems: readonly Problem[] };
@@ -84,77 +86,22 @@ export function readLlmCallInput(raw: unknown): ReadInput {
   const problems: Problem[] = [
     ...idProblems(raw),
     ...maxTokensProblems(raw['maxTokens']),
-    ...requestProblems(raw),
+    ...requestChoiceProblems(raw, bodyProblems),
     ...tagProblems(raw['tags']),
-    ...Object.keys(raw)
-      .filter((field) => !INPUT_FIELDS.has(field))
-      .map((field) => ({
-        field,
-        message: `is not a field of llmCall; it takes ${[...INPUT_FIELDS].join(', ')}`,
-      })),
+    ...unknownFieldProblems(raw, 'llmCall', INPUT_FIELDS),
   ];
   return problems.length > 0
     ? refuse(problems)
     : { kind: 'input', input: raw as unknown as LlmCallInput };
 }
 
-export function describeProblems(problems: readonly Problem[]): string {
-  return problems.map((problem) => `${problem.field} ${problem.message}`).join('; ');
-}
-
 const refuse = (problems: readonly Problem[]): ReadInput => ({ kind: 'problems', problems });
-
-function idProblems(raw: Record<string, unknown>): Problem[] {
-  const required = ['accountId', 'route'];
-  const optional = ['operationId', 'endUser', 'taskId', 'askId'].filter(
-    (field) => raw[field] !== undefined,
-  );
-  return [...required, ...optional].flatMap((field) => {
-    const problem = problemOfId(raw[field]);
-    return problem === undefined ? [] : [{ field, message: `is ${problem}; give ${ID_RULE}` }];
-  });
-}
 
 export function maxTokensProblems(value: unknown, max?: number): Problem[] {
   const isRight = typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
   const range = max === undefined ? '1 or more' : `1 to ${max}`;
   if (isRight && (max === undefined || value <= max)) return [];
   return [{ field: 'maxTokens', message: `is ${say(value)}; give a whole number, ${range}` }];
-}
-
-function tagProblems(tags: unknown): Problem[] {
-  if (tags === undefined) return [];
-  if (!Array.isArray(tags))
-    return [{ field: 'tags', message: `is ${say(tags)}; give a list of texts` }];
-  return tags.flatMap((tag, index) => {
-    const problem = problemOfId(tag);
-    return problem === undefined
-      ? []
-      : [{ field: `tags[${index}]`, message: `is ${problem}; give ${ID_RULE}` }];
-  });
-}
-
-function requestProblems(raw: Record<string, unknown>): Problem[] {
-  const { request, requestRef } = raw;
-  if ((request === undefined) === (requestRef === undefined)) {
-    return [
-      {
-        field: 'request',
-        message: 'is given together with requestRef, or neither is; give exactly one of them',
-      },
-    ];
-  }
-  if (requestRef !== undefined) {
-    return typeof requestRef === 'string' && REFERENCE.test(requestRef)
-      ? []
-      : [
-          {
-            field: 'requestRef',
-            message: `is ${say(requestRef)}; give "sha256:" and 64 hex digits, as the body store answers`,
-          },
-        ];
-  }
-  return bodyProblems(request);
 }
 
 /** Also for a body that came by reference. */
@@ -245,24 +192,4 @@ function toolProblems(tools: unknown): Problem[] {
  */
 export function inputTokensAtMost(requestText: string, messageCount: number): number {
   return utf8ByteCount(requestText) + 16 * messageCount + 16;
-}
-
-function utf8ByteCount(text: string): number {
-  let count = 0;
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0;
-    count += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-  }
-  return count;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function say(value: unknown): string {
-  if (value === undefined) return 'missing';
-  const text = JSON.stringify(value) as string | undefined;
-  if (text === undefined) return typeof value;
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

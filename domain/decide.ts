@@ -29,7 +29,13 @@ export interface AttemptFacts {
 export type Decision =
   | { readonly action: 'capture'; readonly amount: Amount; readonly overrun: Amount }
   | { readonly action: 'end_free'; readonly proof: Proof | 'charged_zero' }
-  | { readonly action: 'raise_floor'; readonly floor: Amount; readonly heldAmount: Amount }
+  | {
+      readonly action: 'raise_floor';
+      readonly floor: Amount;
+      readonly heldAmount: Amount;
+      /** Work that has ended while its final charge was not stated is unknown. */
+      readonly phase: 'in_flight' | 'unknown';
+    }
   | { readonly action: 'retain'; readonly phase: 'in_flight' }
   | { readonly action: 'retain'; readonly phase: 'unknown'; readonly reason: UnknownReason }
   | { readonly action: 'duplicate' }
@@ -82,6 +88,7 @@ function decideCharge(attempt: AttemptFacts, charge: Charge, total: Amount): Dec
         action: 'raise_floor',
         floor,
         heldAmount: floor > attempt.heldAmount ? floor : attempt.heldAmount,
+        phase: (charge.execution ?? 'running') === 'running' ? 'in_flight' : 'unknown',
       };
     }
     case 'upper_bound':

@@ -25,13 +25,31 @@ export function problemOfId(id: unknown): string | undefined {
 
 export const ID_RULE = `a text of 1 to ${ID_LENGTH_MAX} characters without control characters or spaces around it`;
 
-export function callWorkflowId(accountId: string, operationId: string): string {
-  return `call/${accountId}/${operationId}`;
+/** The two kinds of operation; the kind says which supervisor watches it. */
+export type OperationKind = 'call' | 'job';
+
+const SUPERVISORS = { call: 'llmCall', job: 'remoteJob' } as const;
+
+/** The workflow type of an operation's supervisor. */
+export function supervisorOf(kind: OperationKind): (typeof SUPERVISORS)[OperationKind] {
+  return SUPERVISORS[kind];
+}
+
+export function operationWorkflowId(
+  kind: OperationKind,
+  accountId: string,
+  operationId: string,
+): string {
+  return `${kind}/${accountId}/${operationId}`;
+}
+
+export function taskWorkflowId(taskId: string): string {
+  return `task/${taskId}`;
 }
 
 /** A workflow id chosen by a plain Temporal client is also the default operation id. */
-export function operationIdOf(workflowId: string, accountId: string): string {
-  const prefix = callWorkflowId(accountId, '');
+export function operationIdOf(kind: OperationKind, workflowId: string, accountId: string): string {
+  const prefix = operationWorkflowId(kind, accountId, '');
   return workflowId.startsWith(prefix) && workflowId.length > prefix.length
     ? workflowId.slice(prefix.length)
     : workflowId;

@@ -28,3 +28,18 @@ export function nextQuestionDelayMs(
   const spread = bounded + Math.round(bounded * JITTER_SHARE * extra.randomShare);
   return Math.max(spread, extra.retryAfterMs ?? 0);
 }
+
+/** So many of the shortest intervals is the shortest segment, and of the longest ones the longest. */
+const SEGMENT_FIRST_COUNT = 450;
+const SEGMENT_MAX_COUNT = 24;
+
+/**
+ * For how long one activity goes on asking, in milliseconds, before its supervisor looks at it again:
+ * as long as the wait so far, so that a week of silence costs a dozen segments and not a thousand. With
+ * the default timings 15 minutes to a day.
+ */
+export function segmentMs(schedule: QuestionSchedule, waitedMs: number): number {
+  const least = schedule.firstMs * SEGMENT_FIRST_COUNT;
+  const most = Math.max(least, schedule.maxMs * SEGMENT_MAX_COUNT);
+  return Math.min(most, Math.max(least, waitedMs));
+}

@@ -8,6 +8,7 @@
 //   S2. A route outside the admitted chain is never called.
 //   S3. No next attempt after a charge or a wish to cancel; none beside an unknown one, unless the
 //       chain allows it.
+//   S4. A supervisor without a request only withdraws and asks.
 
 import { isEnded } from './operation.js';
 import type { RouteOffer } from './route.js';
@@ -20,7 +21,28 @@ export type NextStep =
   | { readonly kind: 'ask' }
   | { readonly kind: 'done' };
 
-export function nextStep(snapshot: OperationSnapshot): NextStep {
+/**
+ * What a supervisor may do. One that was started again for a stored operation has no request: it
+ * sends nothing and opens nothing.
+ */
+export type SupervisorRights = 'all' | 'asks_only';
+
+export function nextStep(snapshot: OperationSnapshot, rights: SupervisorRights = 'all'): NextStep {
+  const step = stepWithRequest(snapshot);
+  if (rights === 'all') return step;
+  switch (step.kind) {
+    case 'dispatch':
+      return { kind: 'withdraw', reason: 'nobody is left who could send it' };
+    case 'next_attempt':
+      return { kind: snapshot.outcome === null ? 'ask' : 'done' };
+    case 'withdraw':
+    case 'ask':
+    case 'done':
+      return step;
+  }
+}
+
+function stepWithRequest(snapshot: OperationSnapshot): NextStep {
   const { attempts } = snapshot;
   const newest = newestAttempt(snapshot);
   const isCharged = attempts.some((attempt) => attempt.phase === 'charged');

@@ -51,6 +51,9 @@ export type Usage = Readonly<Record<string, number>>;
 
 export type ChargeBasis = 'final' | 'lower_bound' | 'upper_bound';
 
+/** What is seen of the work itself. */
+export type Execution = 'running' | 'completed' | 'failed' | 'cancelled';
+
 interface ChargeOf<A> {
   readonly kind: 'charge';
   /** The total of one attempt, never an increment. */
@@ -59,7 +62,7 @@ interface ChargeOf<A> {
   readonly amount?: A;
   readonly usage?: Usage;
   /** What became of the work, where the same answer says so; it is never guessed from a charge. */
-  readonly execution?: 'completed' | 'failed' | 'cancelled';
+  readonly execution?: Execution;
   readonly remoteId?: string;
   readonly evidence: Evidence;
 }
@@ -83,6 +86,8 @@ interface NoAnswer {
   readonly reason: UnknownReason;
   /** For people: what happened, without bodies or secrets. */
   readonly detail: string;
+  /** The work was seen, and its charge was not. */
+  readonly execution?: Execution;
   readonly remoteId?: string;
   /** From `Retry-After`, in milliseconds. */
   readonly retryAfterMs?: number;

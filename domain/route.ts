@@ -51,12 +51,24 @@ export interface Chain {
 }
 
 /** A route as it is configured: what a worker knows of it before anybody asks. */
-export interface RouteSettings {
+export type RouteSettings = RouteSettingsOfAny &
+  (
+    | {
+        readonly kind: 'call';
+        /** The largest `maxTokens` that a caller may ask for. */
+        readonly maxTokensMax: number;
+      }
+    | {
+        readonly kind: 'job';
+        /** The dimensions of a job's bound, each with the most that a caller may ask for. */
+        readonly boundMax: Usage;
+      }
+  );
+
+interface RouteSettingsOfAny {
   readonly route: string;
   readonly provider: string;
   readonly model: string;
-  /** The largest `maxTokens` that a caller may ask for. */
-  readonly maxTokensMax: number;
   readonly paidAttemptsPerSend: number;
   readonly timings: RouteTimings;
   /** Routes to go on to, in order, when this one proves that nothing was charged. */

@@ -5,7 +5,9 @@
 
 import type { AmountJson, Unit } from './money.js';
 import type { AttemptPhase, CancelState, OperationOutcome, OperationState } from './operation.js';
+import type { Alert } from './alert.js';
 import type { ExecutionStatus } from './observation.js';
+import type { OperationKind } from './identity.js';
 import type { Chain, RouteTimings } from './route.js';
 import type { Refusal } from './refusal.js';
 
@@ -30,7 +32,11 @@ export interface AttemptSnapshot {
   readonly questionCount: number;
   readonly lastAnswer: string | null;
   readonly nextQuestionDueAt: string | null;
+  /** Until then, in milliseconds by the ledger's clock; negative when it is overdue. */
+  readonly dueInMs: number | null;
   readonly dispatchBeforePassed: boolean;
+  /** Since its time to be sent was over, in milliseconds; null before the fence was taken. */
+  readonly sentMs: number | null;
   readonly timings: RouteTimings;
 }
 
@@ -38,10 +44,15 @@ export interface OperationSnapshot {
   readonly operationKey: string;
   readonly accountId: string;
   readonly operationId: string;
-  readonly kind: 'call' | 'job';
+  readonly kind: OperationKind;
+  readonly taskId: string | null;
+  readonly workflowId: string;
   readonly state: OperationState;
   readonly outcome: OperationOutcome | null;
   readonly cancel: CancelState;
+  /** How often the wish was sent to the provider, and what came back last. */
+  readonly cancelSentCount: number;
+  readonly cancelLastAnswer: string | null;
   readonly executionStatus: ExecutionStatus;
   /** Digest of the answer's text in the body store. */
   readonly answerRef: string | null;
@@ -51,4 +62,7 @@ export interface OperationSnapshot {
   readonly fallbackProblem: string | null;
   readonly attempts: readonly AttemptSnapshot[];
   readonly refusal: Refusal | null;
+  /** Somebody must look: the runbook says what at. */
+  readonly needsOperator: boolean;
+  readonly alerts: readonly Alert[];
 }

@@ -98,3 +98,19 @@ export async function setBudgetFrozen(
     values: [freeze.budgetId, freeze.isFrozen, freeze.actor, freeze.reason],
   })) as 'frozen' | 'unfrozen' | 'budget_not_found';
 }
+
+/** The budget of one task of one account: no other account's work is charged to it. */
+export async function openTaskBudget(
+  ledger: Ledger,
+  budget: {
+    readonly accountId: string;
+    readonly taskId: string;
+    readonly unit: Unit;
+    readonly limitAmount: Amount;
+  },
+): Promise<'created' | 'exists' | 'exists_otherwise'> {
+  return (await statusOf(ledger, 'open_task_budget', {
+    parameters: '$1, $2, $3, $4::bigint',
+    values: [budget.accountId, budget.taskId, budget.unit, budget.limitAmount.toString()],
+  })) as 'created' | 'exists' | 'exists_otherwise';
+}

@@ -1,6 +1,7 @@
 // Admission: places the hold of a first attempt, or of the next one.
 
 import { z } from 'zod';
+import type { OperationKind } from '../domain/identity.js';
 import type { Refusal } from '../domain/refusal.js';
 import type { Chain, RouteOffer } from '../domain/route.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
@@ -10,7 +11,7 @@ import { decodeAnswer, refusalAnswer, snapshotAnswer } from './snapshot-row.js';
 export interface PlaceHoldRequest {
   readonly account: string;
   readonly operation: string;
-  readonly kind: 'call';
+  readonly kind: OperationKind;
   readonly workflow: string;
   readonly ask: string;
   /** What the caller asked for; the same id with other terms is `key_reused`. */
@@ -77,4 +78,23 @@ export async function nextAttempt(
     ask: request.ask,
   });
   return decodeAnswer(nextAttemptAnswer, answer);
+}
+
+export type TermsAnswer =
+  | { readonly status: 'same'; readonly snapshot: OperationSnapshot }
+  | { readonly status: 'other'; readonly refusal: Refusal }
+  | { readonly status: 'not_found' };
+
+const termsAnswer = z.union([
+  z.object({ status: z.literal('same'), snapshot: snapshotAnswer }),
+  z.object({ status: z.literal('other'), refusal: refusalAnswer }),
+  z.object({ status: z.literal('not_found') }),
+]);
+
+/** Whether the stored operation of an id is the one that is asked for; it admits nothing. */
+export async function compareTerms(
+  ledger: Ledger,
+  request: Pick<PlaceHoldRequest, 'account' | 'operation' | 'terms'>,
+): Promise<TermsAnswer> {
+  return decodeAnswer(termsAnswer, await ledger.call('compare_terms', request));
 }

@@ -17,6 +17,8 @@ export interface LedgerOptions {
   readonly poolSizeMax?: number;
   /** How long a step is tried, in milliseconds; rules say 5 s before the fence. */
   readonly stepLimitMs?: number;
+  /** How long one try of a step may take, in milliseconds; more only for what is long by nature. */
+  readonly tryLimitMs?: number;
   readonly applicationName?: string;
 }
 
@@ -44,12 +46,16 @@ const PAUSE_MS = 100;
 class WayLost extends Error {}
 
 export function openLedger(options: LedgerOptions): Ledger {
+  const limits = {
+    stepMs: options.stepLimitMs ?? STEP_LIMIT_MS,
+    tryMs: options.tryLimitMs ?? TRY_LIMIT_MS,
+  };
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
     max: options.poolSizeMax ?? 10,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     idleTimeoutMillis: 60_000,
-    statement_timeout: STEP_LIMIT_MS,
+    statement_timeout: Math.max(STEP_LIMIT_MS, limits.tryMs),
     application_name: options.applicationName ?? 'holdfast',
     keepAlive: true,
   });
@@ -57,9 +63,8 @@ export function openLedger(options: LedgerOptions): Ledger {
   pool.on('error', () => undefined);
   // One in use that dies says so twice: to its statement, which is heard, and as an event.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const limitMs = options.stepLimitMs ?? STEP_LIMIT_MS;
   const query = (statement: Statement): Promise<Record<string, unknown>[]> =>
-    runStep(pool, statement, limitMs);
+    runStep(pool, statement, limits);
   return {
     query,
     async call(name, argument) {
@@ -77,17 +82,17 @@ export function openLedger(options: LedgerOptions): Ledger {
 async function runStep(
   pool: pg.Pool,
   statement: Statement,
-  limitMs: number,
+  limits: { readonly stepMs: number; readonly tryMs: number },
 ): Promise<Record<string, unknown>[]> {
-  const until = performance.now() + limitMs;
+  const until = performance.now() + limits.stepMs;
   for (;;) {
     try {
-      return await tryOnce(pool, statement, Math.min(TRY_LIMIT_MS, until - performance.now()));
+      return await tryOnce(pool, statement, Math.min(limits.tryMs, until - performance.now()));
     } catch (error) {
       const failure = toFailure(error);
       if (!(failure instanceof WayLost)) throw failure;
       if (performance.now() + PAUSE_MS >= until) {
-        throw new HoldfastError('LEDGER_UNAVAILABLE', `no answer within ${limitMs} ms`, {
+        throw new HoldfastError('LEDGER_UNAVAILABLE', `no answer within ${limits.stepMs} ms`, {
           cause: error,
         });
       }

@@ -1,6 +1,7 @@
 // The fence: who may send, and the ways back before a byte has left.
 
 import { z } from 'zod';
+import type { Evidence } from '../domain/observation.js';
 import type { RouteOffer } from '../domain/route.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
 import type { Unit } from '../domain/money.js';
@@ -119,6 +120,8 @@ export async function endAsk(ledger: Ledger, request: EndAskRequest): Promise<St
 export interface CancelRequest {
   readonly operationKey: string;
   readonly by: string;
+  readonly reason?: string;
+  readonly requestId?: string;
   /** Whether the provider can be asked to stop. */
   readonly isSupported: boolean;
 }
@@ -127,7 +130,32 @@ export async function requestCancel(ledger: Ledger, request: CancelRequest): Pro
   const answer = await ledger.call('request_cancel', {
     operation_key: request.operationKey,
     by: request.by,
+    reason: request.reason,
+    request_id: request.requestId,
     is_supported: request.isSupported,
+  });
+  return decodeAnswer(stepAnswer, answer);
+}
+
+export interface CancelAnswered {
+  readonly operationKey: string;
+  readonly attemptNo: number;
+  readonly answer: 'acknowledged' | 'refused' | 'unsupported' | 'no_answer';
+  readonly detail: string;
+  readonly evidence: Evidence;
+}
+
+/** What the provider answered to the wish; none of it says that the work has ended. */
+export async function recordCancelAnswer(
+  ledger: Ledger,
+  request: CancelAnswered,
+): Promise<StepAnswer> {
+  const answer = await ledger.call('record_cancel_answer', {
+    operation_key: request.operationKey,
+    attempt_no: request.attemptNo,
+    answer: request.answer,
+    detail: request.detail,
+    evidence: request.evidence,
   });
   return decodeAnswer(stepAnswer, answer);
 }

@@ -30,7 +30,9 @@ const OperationRow = z.object({
   operation_key: z.string(),
   account_id: z.string(),
   operation_id: z.string(),
+  kind: z.enum(['call', 'job']),
   workflow_id: z.string(),
+  task_id: z.string().nullable(),
   state: z.string(),
   outcome: z.string().nullable(),
   cancel: z.string(),
@@ -43,6 +45,10 @@ const OperationRow = z.object({
   /** Null until a charge is confirmed; null is not zero. */
   charged_amount: Whole.nullable(),
   unknown_since: z.date().nullable(),
+  next_question_due_at: z.date().nullable(),
+  remote_id: z.string().nullable(),
+  last_answer: z.string().nullable(),
+  needs_operator: z.boolean(),
   created_at: z.date(),
   closed_at: z.date().nullable(),
   answer_digest: z.string().nullable(),
@@ -118,10 +124,29 @@ export async function readOperation(
   return decodeAnswer(snapshotAnswer.nullable(), rows[0]?.['answer'] ?? null) ?? undefined;
 }
 
+/** The same, by the ledger's own key. */
+export async function readOperationByKey(
+  ledger: Ledger,
+  operationKey: string,
+): Promise<OperationSnapshot | undefined> {
+  const rows = await ledger.query({
+    name: 'read_operation_by_key',
+    text: 'select ledger.snapshot($1) as answer',
+    values: [operationKey],
+  });
+  return decodeAnswer(snapshotAnswer.nullable(), rows[0]?.['answer'] ?? null) ?? undefined;
+}
+
 export interface OperationFilter {
   readonly state?: string;
   /** A caller's operation id, an operation key, or a workflow id. */
   readonly id?: string;
+  readonly accountId?: string;
+  readonly taskId?: string;
+  /** Unknown for longer than this, or, where nothing is unknown, admitted longer ago; in milliseconds. */
+  readonly olderThanMs?: number;
+  readonly isOpen?: boolean;
+  readonly needsOperator?: boolean;
   readonly countMax: number;
 }
 
@@ -134,8 +159,23 @@ export async function listOperations(
     text: `select * from ledger.operation_view
            where ($1::text is null or state = $1)
              and ($2::text is null or operation_id = $2 or operation_key = $2 or workflow_id = $2)
+             and ($4::text is null or account_id = $4)
+             and ($5::text is null or task_id = $5)
+             and ($6::bigint is null
+                  or coalesce(unknown_since, created_at) <= read_at - $6::bigint * interval '1 millisecond')
+             and ($7::boolean is null or (closed_at is null) = $7)
+             and ($8::boolean is null or needs_operator = $8)
            order by created_at desc limit $3`,
-    values: [filter.state ?? null, filter.id ?? null, filter.countMax],
+    values: [
+      filter.state ?? null,
+      filter.id ?? null,
+      filter.countMax,
+      filter.accountId ?? null,
+      filter.taskId ?? null,
+      filter.olderThanMs ?? null,
+      filter.isOpen ?? null,
+      filter.needsOperator ?? null,
+    ],
   });
   return decodeAnswer(z.array(OperationRow), rows);
 }

@@ -8,6 +8,26 @@ table account
   organisation text
 table account
   created_at timestamp with time zone not null
+table alert
+  alert_id bigint not null identity
+table alert
+  alert_key text not null
+table alert
+  kind text not null
+table alert
+  operation_key text
+table alert
+  attempt_no integer
+table alert
+  budget_id text
+table alert
+  detail jsonb not null
+table alert
+  raised_in xid8 not null default pg_current_xact_id()
+table alert
+  recorded_at timestamp with time zone not null
+table alert
+  real_at timestamp with time zone not null default clock_timestamp()
 table ask
   operation_key text not null
 table ask
@@ -247,6 +267,14 @@ table operation
 table operation
   fallback_before timestamp with time zone
 table operation
+  cancel_requested_at timestamp with time zone
+table operation
+  cancel_sent_count integer not null default 0
+table operation
+  cancel_last_answer text
+table operation
+  restarted_at timestamp with time zone
+table operation
   last_event_no bigint not null default 0
 table operation
   created_at timestamp with time zone not null
@@ -361,6 +389,11 @@ constraint account_account_id_check on ledger.account: CHECK ((account_id ~ '^[^
 constraint account_organisation_check on ledger.account: CHECK ((organisation ~ '^[^[:cntrl:]]{1,200}$'::text))
 constraint account_pkey on ledger.account: PRIMARY KEY (account_id)
 constraint account_team_check on ledger.account: CHECK ((team ~ '^[^[:cntrl:]]{1,200}$'::text))
+constraint alert_alert_key_key on ledger.alert: UNIQUE (alert_key)
+constraint alert_budget_id_fkey on ledger.alert: FOREIGN KEY (budget_id) REFERENCES ledger.budget(budget_id)
+constraint alert_kind_check on ledger.alert: CHECK ((kind = ANY (ARRAY['stuck_hold'::text, 'cancel_not_confirmed'::text, 'cancel_not_honoured'::text, 'status_regressed'::text, 'overrun'::text, 'charge_after_end'::text, 'inconsistent_usage'::text, 'price_missing'::text, 'retention_lapsed'::text, 'supervisor_restarted'::text, 'supervisor_stuck'::text, 'supervisor_paused'::text, 'unmatched_report'::text, 'books_disagree'::text])))
+constraint alert_operation_key_fkey on ledger.alert: FOREIGN KEY (operation_key) REFERENCES ledger.operation(operation_key)
+constraint alert_pkey on ledger.alert: PRIMARY KEY (alert_id)
 constraint ask_ask_id_check on ledger.ask: CHECK ((ask_id <> ''::text))
 constraint ask_pkey on ledger.ask: PRIMARY KEY (operation_key, ask_id)
 constraint attempt_amount_check on ledger.attempt: CHECK ((amount >= 0))
@@ -400,7 +433,7 @@ constraint budget_period_pkey on ledger.budget_period: PRIMARY KEY (budget_perio
 constraint budget_scope_budget_id_fkey on ledger.budget_scope: FOREIGN KEY (budget_id) REFERENCES ledger.budget(budget_id)
 constraint budget_scope_kind_check on ledger.budget_scope: CHECK ((kind = ANY (ARRAY['account'::text, 'team'::text, 'organisation'::text, 'tag'::text, 'end_user'::text, 'task'::text])))
 constraint budget_scope_pkey on ledger.budget_scope: PRIMARY KEY (kind, value, budget_id)
-constraint budget_scope_value_check on ledger.budget_scope: CHECK ((value ~ '^[^[:cntrl:]]{1,200}$'::text))
+constraint budget_scope_value_check on ledger.budget_scope: CHECK (((value ~ '^[^[:cntrl:]]+$'::text) AND (length(value) <= 400)))
 constraint charge_report_basis_check on ledger.charge_report: CHECK ((basis = ANY (ARRAY['final'::text, 'lower_bound'::text, 'upper_bound'::text])))
 constraint charge_report_evidence_id_fkey on ledger.charge_report: FOREIGN KEY (evidence_id) REFERENCES ledger.evidence(evidence_id)
 constraint charge_report_operation_key_attempt_no_fkey on ledger.charge_report: FOREIGN KEY (operation_key, attempt_no) REFERENCES ledger.attempt(operation_key, attempt_no)
@@ -434,6 +467,7 @@ constraint operation_account_id_operation_id_key on ledger.operation: UNIQUE (ac
 constraint operation_cancel_check on ledger.operation: CHECK ((cancel = ANY (ARRAY['none'::text, 'requested'::text, 'acknowledged'::text, 'confirmed_stopped'::text, 'refused'::text, 'unsupported'::text, 'not_honoured'::text])))
 constraint operation_check on ledger.operation: CHECK (((state = ANY (ARRAY['settled'::text, 'released'::text])) = (outcome IS NOT NULL)))
 constraint operation_check1 on ledger.operation: CHECK (((outcome IS NULL) = (closed_at IS NULL)))
+constraint operation_check2 on ledger.operation: CHECK (((cancel = 'none'::text) = (cancel_requested_at IS NULL)))
 constraint operation_execution_status_check on ledger.operation: CHECK ((execution_status = ANY (ARRAY['not_started'::text, 'running'::text, 'completed'::text, 'cancelled'::text, 'failed'::text, 'unknown'::text])))
 constraint operation_kind_check on ledger.operation: CHECK ((kind = ANY (ARRAY['call'::text, 'job'::text])))
 constraint operation_operation_id_check on ledger.operation: CHECK ((operation_id ~ '^[^[:cntrl:]]{1,200}$'::text))
@@ -468,13 +502,18 @@ constraint price_version_unit_check on ledger.price_version: CHECK ((unit = ANY 
 constraint refusal_pkey on ledger.refusal: PRIMARY KEY (operation_key, reason, budget_id)
 constraint unmatched_report_pkey on ledger.unmatched_report: PRIMARY KEY (unmatched_report_id)
 
+CREATE INDEX alert_operation_key_idx ON ledger.alert USING btree (operation_key)
 CREATE INDEX attempt_next_question_due_at_idx ON ledger.attempt USING btree (next_question_due_at) WHERE (next_question_due_at IS NOT NULL)
 CREATE INDEX entry_budget_period_id_account_entry_no_idx ON ledger.entry USING btree (budget_period_id, account, entry_no DESC)
 CREATE INDEX entry_posting_id_idx ON ledger.entry USING btree (posting_id)
 CREATE INDEX hold_budget_period_id_idx ON ledger.hold USING btree (budget_period_id) WHERE (ended_at IS NULL)
 CREATE INDEX operation_created_at_idx ON ledger.operation USING btree (created_at DESC)
+CREATE INDEX operation_state_created_at_idx ON ledger.operation USING btree (state, created_at DESC) WHERE (closed_at IS NULL)
+CREATE INDEX operation_task_id_idx ON ledger.operation USING btree (task_id) WHERE (task_id IS NOT NULL)
 CREATE INDEX price_version_route_valid_from_price_version_id_idx ON ledger.price_version USING btree (route, valid_from DESC, price_version_id DESC)
 CREATE UNIQUE INDEX account_pkey ON ledger.account USING btree (account_id)
+CREATE UNIQUE INDEX alert_alert_key_key ON ledger.alert USING btree (alert_key)
+CREATE UNIQUE INDEX alert_pkey ON ledger.alert USING btree (alert_id)
 CREATE UNIQUE INDEX ask_pkey ON ledger.ask USING btree (operation_key, ask_id)
 CREATE UNIQUE INDEX attempt_attempt_key_key ON ledger.attempt USING btree (attempt_key)
 CREATE UNIQUE INDEX attempt_pkey ON ledger.attempt USING btree (operation_key, attempt_no)
@@ -502,6 +541,7 @@ CREATE UNIQUE INDEX price_version_pkey ON ledger.price_version USING btree (pric
 CREATE UNIQUE INDEX refusal_pkey ON ledger.refusal USING btree (operation_key, reason, budget_id)
 CREATE UNIQUE INDEX unmatched_report_pkey ON ledger.unmatched_report USING btree (unmatched_report_id)
 
+CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON ledger.alert FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()
 CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON ledger.charge_report FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()
 CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON ledger.entry FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()
 CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON ledger.evidence FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()
@@ -512,6 +552,7 @@ CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON ledger.posting FOR EACH 
 CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON ledger.price FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()
 CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON ledger.price_version FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()
 CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON ledger.unmatched_report FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON ledger.alert FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON ledger.charge_report FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON ledger.entry FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON ledger.evidence FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()
@@ -524,14 +565,22 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON ledger.price_version FOR EACH 
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON ledger.unmatched_report FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()
 
 view account_view: account_id text, team text, organisation text, created_at timestamp with time zone, budget_ids text[]
+view alert_view: alert_id bigint, kind text, operation_key text, account_id text, operation_id text, attempt_no integer, budget_id text, detail jsonb, recorded_at timestamp with time zone, real_at timestamp with time zone
 view attempt_view: operation_key text, account_id text, operation_id text, attempt_no integer, attempt_key text, route text, provider text, unit text, phase text, amount bigint, floor_amount bigint, charged_amount bigint, held_amount bigint, unknown_since timestamp with time zone, reasons jsonb, proof text, priced_by text, remote_id text, has_trace boolean, question_count integer, last_answer text, next_question_due_at timestamp with time zone, dispatch_before timestamp with time zone, send_until timestamp with time zone, answer_due_at timestamp with time zone, admitted_at timestamp with time zone, ended_at timestamp with time zone, evidence_source text, evidence_reference text, usage jsonb
 view budget_view: budget_id text, unit text, period_kind text, period_key text, limit_amount bigint, frozen_at timestamp with time zone, captured_amount bigint, held_amount bigint, overrun_amount bigint, unknown_amount bigint, unknown_count integer, unknown_oldest timestamp with time zone, available_amount bigint, scopes jsonb
+view budget_watch_view: budget_id text, unit text, created_at timestamp with time zone, limit_amount bigint, available_amount bigint, captured_amount bigint, overrun_amount bigint
 view entry_view: entry_id bigint, random_id uuid, entry_no bigint, budget_period_id bigint, budget_id text, period_key text, posting_kind text, posting_id bigint, operation_key text, attempt_no integer, account text, direction smallint, amount bigint, balance_after bigint, recorded_at timestamp with time zone, real_at timestamp with time zone
 view event_view: operation_key text, account_id text, operation_id text, event_no bigint, kind text, from_state text, to_state text, attempt_no integer, detail jsonb, recorded_at timestamp with time zone, real_at timestamp with time zone, evidence_source text, evidence_reference text, evidence_status text
+view held_by_provider_view: budget_id text, provider text, held_amount bigint, unknown_amount bigint
 view identity_view: ledger_id uuid, is_test boolean, clock_offset interval, is_trusted boolean, created_at timestamp with time zone, now timestamp with time zone
-view operation_view: operation_key text, account_id text, operation_id text, kind text, workflow_id text, task_id text, outcome text, cancel text, execution_status text, created_at timestamp with time zone, closed_at timestamp with time zone, request_digest text, answer_digest text, state text, route text, provider text, unit text, attempt_count integer, held_amount bigint, charged_amount bigint, unknown_since timestamp with time zone, read_at timestamp with time zone
+view open_attempt_view: operation_key text, attempt_no integer, provider text, is_unknown boolean, unknown_since timestamp with time zone, read_at timestamp with time zone
+view open_by_cancel_view: cancel text, operation_count integer
+view open_by_state_view: state text, provider text, operation_count integer
+view open_operation_view: operation_key text, cancel text, state text, provider text
+view operation_view: operation_key text, account_id text, operation_id text, kind text, workflow_id text, task_id text, outcome text, cancel text, execution_status text, created_at timestamp with time zone, closed_at timestamp with time zone, request_digest text, answer_digest text, cancel_requested_at timestamp with time zone, restarted_at timestamp with time zone, state text, route text, provider text, unit text, attempt_count integer, held_amount bigint, charged_amount bigint, unknown_since timestamp with time zone, next_question_due_at timestamp with time zone, remote_id text, last_answer text, needs_operator boolean, read_at timestamp with time zone
 view price_view: route text, price_version_id bigint, unit text, valid_from timestamp with time zone, dimension text, rate_amount bigint, per_count bigint, is_current boolean
 view refusal_view: operation_key text, account_id text, operation_id text, route text, reason text, budget_id text, numbers jsonb, refusal_count integer, first_at timestamp with time zone, last_at timestamp with time zone, last_real_at timestamp with time zone
+view unknown_by_provider_view: provider text, oldest_age_s double precision
 view unmatched_report_view: unmatched_report_id bigint, provider text, attempt_key text, report jsonb, recorded_at timestamp with time zone
 
 function add_scope(p_budget_id text, p_kind text, p_value text) returns text security definer
@@ -584,6 +633,8 @@ begin
       cancel        = case
                         when not v_closed or cancel not in ('requested', 'acknowledged', 'refused') then cancel
                         when v_stopped then 'confirmed_stopped'
+                        -- Charged, and how the work ended was not observed: nobody guesses what became of the wish.
+                        when v_state = 'settled' and execution_status not in ('completed', 'failed') then cancel
                         else 'not_honoured'
                       end,
       outcome       = case
@@ -598,14 +649,11 @@ end;
 
 function answer_existing(p_operation ledger.operation, p jsonb) returns jsonb
 declare
-  v_key text := p_operation.operation_key;
+  v_key     text := p_operation.operation_key;
+  v_problem jsonb := ledger.terms_problem(p_operation, p -> 'terms');
 begin
-  if p_operation.terms <> p -> 'terms' then
-    return jsonb_build_object('status', 'refused', 'refusal', jsonb_build_object(
-      'reason', 'key_reused', 'detail', format('operation "%s" of account "%s" exists with other %s',
-        p_operation.operation_id, p_operation.account_id,
-        (select string_agg(key, ', ' order by key) from jsonb_each(p -> 'terms')
-         where p_operation.terms -> key is distinct from value))));
+  if v_problem is not null then
+    return jsonb_build_object('status', 'refused', 'refusal', v_problem);
   end if;
   if p_operation.outcome in ('released') and not exists (
     select 1 from ledger.attempt where operation_key = v_key and phase <> 'withdrawn') then
@@ -670,6 +718,10 @@ begin
   order by revision desc limit 1;
   v_repeats := coalesce(v_standing.total_amount = v_total and v_standing.basis = p_report ->> 'basis', false);
   if v_repeats and v_ended then
+    -- Two of our own questions that overlapped are no report of the provider's.
+    if p_report ->> 'via' = 'lookup' then
+      return 'duplicate';
+    end if;
     perform ledger.advance(p_attempt.operation_key, 'duplicate', p_attempt.attempt_no, p_evidence_id,
       jsonb_build_object('amount', v_total::text));
     return 'duplicate';
@@ -690,10 +742,12 @@ begin
        p_report ->> 'basis', v_total, v_by, v_status in ('captured', 'ended_free', 'floor_raised'), p_evidence_id, ledger.now());
   end if;
   if v_status = 'floor_raised' then
-    perform ledger.raise_floor(p_attempt, greatest(v_total, p_attempt.floor_amount), p_evidence_id, v_delay);
+    perform ledger.raise_floor(p_attempt, greatest(v_total, p_attempt.floor_amount), p_evidence_id, p_report);
   elsif v_status = 'noted_after_end' then
     perform ledger.advance(p_attempt.operation_key, 'report_after_end', p_attempt.attempt_no, p_evidence_id,
       jsonb_build_object('amount', v_total::text));
+    perform ledger.raise_alert('charge_after_end', p_attempt.operation_key, p_attempt.attempt_no,
+      jsonb_build_object('amount', v_total::text, 'unit', p_attempt.unit, 'phase', p_attempt.phase));
   elsif p_report ->> 'basis' = 'upper_bound' then
     perform ledger.retain(p_attempt, 'unknown', 'terminal_without_charge', p_evidence_id, 'charged at most ' || v_total, v_delay);
   end if;
@@ -731,7 +785,7 @@ begin
       or (scope.kind = 'team'         and scope.value = account.team)
       or (scope.kind = 'organisation' and scope.value = account.organisation)
       or (scope.kind = 'end_user'     and scope.value = p_scopes ->> 'endUser')
-      or (scope.kind = 'task'         and scope.value = p_scopes ->> 'taskId')
+      or (scope.kind = 'task'         and scope.value in (p_scopes ->> 'taskId', account.account_id || '/' || (p_scopes ->> 'taskId')))
       or (scope.kind = 'tag'          and coalesce(p_scopes -> 'tags', '[]') ? scope.value)
     where account.account_id = p_account_id
   );
@@ -767,6 +821,10 @@ begin
   perform ledger.advance(p_attempt.operation_key, 'charged', p_attempt.attempt_no, p_evidence_id,
     jsonb_strip_nulls(jsonb_build_object('amount', p_total::text, 'unit', p_attempt.unit, 'pricedBy', p_priced_by,
       'overrun', case when p_total > p_attempt.amount then (p_total - p_attempt.amount)::text end)));
+  if p_total > p_attempt.amount then
+    perform ledger.raise_alert('overrun', p_attempt.operation_key, p_attempt.attempt_no,
+      jsonb_build_object('amount', p_total::text, 'held', p_attempt.amount::text, 'unit', p_attempt.unit));
+  end if;
 end;
 
 function check() returns TABLE(problem text, subject text, detail text) security definer
@@ -823,6 +881,50 @@ function check() returns TABLE(problem text, subject text, detail text) security
   group by operation.operation_key
   having operation.last_event_no <> count(event.event_no)
       or operation.state <> (array_agg(event.to_state order by event.event_no desc))[1];
+
+function claim_restart(p jsonb) returns jsonb security definer
+declare
+  v_key       text := p ->> 'operation_key';
+  v_operation ledger.operation;
+  v_due       timestamptz;
+  v_recent    integer;
+begin
+  -- One limit for all sweepers, so they queue here.
+  perform pg_advisory_xact_lock(hashtextextended('ledger.claim_restart', 0));
+  perform ledger.lock_operation(v_key);
+  select * into v_operation from ledger.operation where operation_key = v_key for update;
+  select min(next_question_due_at) into v_due from ledger.attempt where operation_key = v_key and ended_at is null;
+  if v_due is null or v_due > ledger.now() then
+    return jsonb_build_object('status', 'not_overdue');
+  end if;
+  if v_operation.restarted_at >= greatest(v_due, ledger.now() - (p ->> 'again_after_ms')::bigint * interval '1 millisecond') then
+    return jsonb_build_object('status', 'claimed_before');
+  end if;
+  select count(*) into v_recent from ledger.operation where restarted_at > ledger.now() - interval '1 minute';
+  if v_recent >= (p ->> 'per_minute')::integer then
+    return jsonb_build_object('status', 'too_many');
+  end if;
+  update ledger.operation set restarted_at = ledger.now() where operation_key = v_key;
+  perform ledger.raise_alert(p ->> 'kind', v_key, null, jsonb_build_object('why', p ->> 'why'), ledger.now()::text);
+  return jsonb_build_object('status', 'claimed', 'snapshot', ledger.snapshot(v_key));
+end;
+
+function compare_terms(p jsonb) returns jsonb security definer
+declare
+  v_operation ledger.operation;
+  v_problem   jsonb;
+begin
+  select * into v_operation from ledger.operation
+  where operation_key = ledger.operation_key_of(p ->> 'account', p ->> 'operation');
+  if not found then
+    return jsonb_build_object('status', 'not_found');
+  end if;
+  v_problem := ledger.terms_problem(v_operation, p -> 'terms');
+  if v_problem is not null then
+    return jsonb_build_object('status', 'other', 'refusal', v_problem);
+  end if;
+  return jsonb_build_object('status', 'same', 'snapshot', ledger.snapshot(v_operation.operation_key));
+end;
 
 function compute_state(p_operation_key text) returns text
 begin
@@ -936,6 +1038,7 @@ begin
     v_period := ledger.period_of(v_budget);
     if not ledger.counters_agree(v_period) then
       update ledger.budget set frozen_at = ledger.now() where budget_id = v_budget.budget_id returning * into v_budget;
+      perform ledger.raise_alert('books_disagree', null, null, jsonb_build_object('budgetId', v_budget.budget_id));
     end if;
     v_refusal := coalesce(v_refusal, ledger.refusal_of(v_budget, v_period, p_price));
     v_periods := v_periods || v_period.budget_period_id;
@@ -1074,8 +1177,9 @@ declare
 begin
   execute format('grant usage on schema ledger to %I', p_role);
   foreach v_function in array array[
-    'place_hold', 'take_fence', 'replay_terms', 'give_up', 'withdraw', 'end_ask', 'request_cancel', 'record_observation',
-    'mark_unknown', 'next_attempt', 'record_charge_report', 'put_body', 'get_body', 'read_operation', 'create_account', 'create_budget',
+    'place_hold', 'take_fence', 'replay_terms', 'give_up', 'withdraw', 'end_ask', 'request_cancel', 'record_cancel_answer',
+    'record_observation', 'overdue_operations', 'claim_restart', 'tell_paused', 'needs_operator',
+    'mark_unknown', 'next_attempt', 'record_charge_report', 'put_body', 'get_body', 'read_operation', 'snapshot', 'create_account', 'create_budget', 'open_task_budget', 'compare_terms',
     'add_scope', 'set_price', 'set_budget_frozen', 'check', 'now', 'is_trusted', 'price_version_of', 'budgets_of_request']
   loop
     execute format('grant execute on function %s to %I', 'ledger.' || v_function::text || ledger.signature_of(v_function), p_role);
@@ -1125,6 +1229,16 @@ end;
 function move_clock(p_offset interval) returns void
 begin
   update ledger.identity set clock_offset = clock_offset + p_offset;
+end;
+
+function needs_operator(p_operation_key text) returns boolean security definer
+begin
+  return (
+    select exists (
+      select 1 from ledger.alert join ledger.operation using (operation_key)
+      where alert.operation_key = p_operation_key
+        and (operation.closed_at is null or alert.kind in ('overrun', 'charge_after_end', 'cancel_not_honoured')))
+  );
 end;
 
 function next_attempt(p jsonb) returns jsonb security definer
@@ -1192,6 +1306,40 @@ begin
   );
 end;
 
+function observe_execution(p_operation_key text, p_attempt_no integer, p_status text, p_evidence_id bigint) returns void
+declare
+  v_operation ledger.operation;
+  v_ended     boolean := p_status in ('completed', 'cancelled', 'failed');
+  v_regressed boolean;
+  v_cancel    text;
+begin
+  select * into strict v_operation from ledger.operation where operation_key = p_operation_key for update;
+  if p_status = v_operation.execution_status then
+    return;
+  end if;
+  v_regressed := v_operation.execution_status in ('completed', 'cancelled', 'failed') and p_status <> 'unknown';
+  v_cancel := case
+    when p_status = 'cancelled' and v_operation.cancel in ('requested', 'acknowledged', 'refused') then 'confirmed_stopped'
+    when p_status in ('completed', 'failed') and v_operation.cancel in ('requested', 'acknowledged', 'refused', 'confirmed_stopped')
+      then 'not_honoured'
+    when not v_ended and p_status <> 'unknown' and v_operation.cancel = 'confirmed_stopped' then 'not_honoured'
+    else v_operation.cancel
+  end;
+  update ledger.operation set execution_status = p_status, cancel = v_cancel where operation_key = p_operation_key;
+  if v_regressed then
+    perform ledger.advance(p_operation_key, 'status_regressed', p_attempt_no, p_evidence_id,
+      jsonb_build_object('from', v_operation.execution_status, 'to', p_status));
+    perform ledger.raise_alert('status_regressed', p_operation_key, p_attempt_no,
+      jsonb_build_object('from', v_operation.execution_status, 'to', p_status));
+  end if;
+  if v_cancel <> v_operation.cancel then
+    perform ledger.advance(p_operation_key, 'cancel_' || v_cancel, p_attempt_no, p_evidence_id, jsonb_build_object('status', p_status));
+    if v_cancel = 'not_honoured' then
+      perform ledger.raise_alert('cancel_not_honoured', p_operation_key, p_attempt_no, jsonb_build_object('status', p_status));
+    end if;
+  end if;
+end;
+
 function open_attempt(p_operation_key text, p_offer jsonb, p_ask_id text, p_admission jsonb) returns integer
 declare
   v_no      integer;
@@ -1230,6 +1378,20 @@ begin
   return v_posting;
 end;
 
+function open_task_budget(p_account_id text, p_task_id text, p_unit text, p_limit_amount bigint) returns text security definer
+declare
+  v_scope  text := p_account_id || '/' || p_task_id;
+  v_status text;
+begin
+  v_status := ledger.create_budget('task/' || p_task_id, p_unit, p_limit_amount, 'none', 'UTC',
+    jsonb_build_array(jsonb_build_object('kind', 'task', 'value', v_scope)));
+  if v_status = 'exists' and not exists (
+    select 1 from ledger.budget_scope where budget_id = 'task/' || p_task_id and kind = 'task' and value = v_scope) then
+    return 'exists_otherwise';
+  end if;
+  return v_status;
+end;
+
 function operation_key_of(p_account_id text, p_operation_id text) returns text
 begin
   return (
@@ -1237,6 +1399,19 @@ begin
       ledger_id::text || chr(31) || p_account_id || chr(31) || p_operation_id, 'UTF8')), 'hex'), 32)
     from ledger.identity
   );
+end;
+
+function overdue_operations(p_grace_ms bigint, p_count_max integer) returns TABLE(operation_key text, account_id text, operation_id text, kind text, workflow_id text, overdue_ms bigint, held_amount bigint, unit text) security definer
+begin
+  return query
+    select operation.operation_key, operation.account_id, operation.operation_id, operation.kind, operation.workflow_id,
+           floor(extract(epoch from ledger.now() - min(attempt.next_question_due_at)) * 1000)::bigint,
+           sum(attempt.amount)::bigint, min(attempt.unit)
+    from ledger.attempt join ledger.operation using (operation_key)
+    where attempt.next_question_due_at < ledger.now() - p_grace_ms * interval '1 millisecond'
+    group by operation.operation_key
+    order by min(attempt.next_question_due_at)
+    limit p_count_max;
 end;
 
 function period_of(p_budget ledger.budget) returns ledger.budget_period
@@ -1432,10 +1607,22 @@ begin
   );
 end;
 
-function raise_floor(p_attempt ledger.attempt, p_floor bigint, p_evidence_id bigint, p_delay_ms bigint) returns void
+function raise_alert(p_kind text, p_operation_key text, p_attempt_no integer, p_detail jsonb, p_once text) returns void
+begin
+  insert into ledger.alert (alert_key, kind, operation_key, attempt_no, budget_id, detail, recorded_at)
+  values (concat_ws('/', p_kind, coalesce(p_operation_key, p_detail ->> 'budgetId'), p_attempt_no, nullif(p_once, '')),
+          p_kind, p_operation_key, p_attempt_no, p_detail ->> 'budgetId', p_detail, ledger.now())
+  on conflict (alert_key) do nothing;
+  if found and p_operation_key is not null then
+    perform ledger.advance(p_operation_key, 'alert', p_attempt_no, null, jsonb_build_object('alert', p_kind) || p_detail);
+  end if;
+end;
+
+function raise_floor(p_attempt ledger.attempt, p_floor bigint, p_evidence_id bigint, p_report jsonb) returns void
 declare
   v_hold    ledger.hold;
   v_posting bigint;
+  v_ended   boolean := coalesce(p_report ->> 'execution', 'running') in ('completed', 'cancelled', 'failed');
 begin
   perform ledger.lock_budgets(ledger.budgets_of_attempt(p_attempt.operation_key, p_attempt.attempt_no));
   update ledger.attempt set floor_amount = greatest(floor_amount, p_floor), amount = greatest(amount, p_floor)
@@ -1450,11 +1637,40 @@ begin
     update ledger.hold set amount = p_floor where hold_id = v_hold.hold_id;
     perform ledger.post(v_posting, v_hold.budget_period_id, 0, p_floor - v_hold.amount, 0);
   end loop;
-  perform ledger.retain(p_attempt, 'in_flight', null, p_evidence_id, 'charged at least ' || p_floor, p_delay_ms);
+  perform ledger.retain(p_attempt,
+    case when v_ended then 'unknown' else 'in_flight' end, case when v_ended then 'terminal_without_charge' end,
+    -- Beside a status the amount is told by the floor: a running job is no news at every tick.
+    p_evidence_id, coalesce(p_report ->> 'execution', 'charged at least ' || p_floor),
+    (p_report ->> 'question_delay_ms')::bigint);
 end;
 
 function read_operation(p_account_id text, p_operation_id text) returns jsonb security definer
   select ledger.snapshot(ledger.operation_key_of(p_account_id, p_operation_id));
+
+function record_cancel_answer(p jsonb) returns jsonb security definer
+declare
+  v_key       text := p ->> 'operation_key';
+  v_answer    text := p ->> 'answer';
+  v_no        integer := (p ->> 'attempt_no')::integer;
+  v_operation ledger.operation;
+  v_evidence  bigint;
+begin
+  perform ledger.lock_operation(v_key);
+  select * into strict v_operation from ledger.operation where operation_key = v_key for update;
+  if v_operation.cancel <> 'requested' then
+    return jsonb_build_object('status', 'unchanged', 'snapshot', ledger.snapshot(v_key));
+  end if;
+  update ledger.operation
+  set cancel_sent_count = cancel_sent_count + 1, cancel_last_answer = p ->> 'detail',
+      cancel = case when v_answer = 'no_answer' then cancel else v_answer end
+  where operation_key = v_key;
+  if v_answer <> 'no_answer' or v_operation.cancel_last_answer is distinct from p ->> 'detail' then
+    v_evidence := ledger.store_evidence(p -> 'evidence');
+    perform ledger.advance(v_key, case v_answer when 'no_answer' then 'cancel_unanswered' else 'cancel_' || v_answer end,
+      v_no, v_evidence, jsonb_build_object('answer', p ->> 'detail'));
+  end if;
+  return jsonb_build_object('status', 'recorded', 'snapshot', ledger.snapshot(v_key));
+end;
 
 function record_charge_report(p jsonb) returns jsonb security definer
 declare
@@ -1465,6 +1681,8 @@ begin
   if not found then
     insert into ledger.unmatched_report (provider, attempt_key, report, recorded_at)
     values (p ->> 'provider', p ->> 'attempt_key', p, ledger.now());
+    perform ledger.raise_alert('unmatched_report', null, null,
+      jsonb_build_object('provider', p ->> 'provider', 'attemptKey', p ->> 'attempt_key'), p ->> 'attempt_key');
     return jsonb_build_object('status', 'unmatched');
   end if;
   return ledger.record_observation(jsonb_build_object(
@@ -1524,7 +1742,9 @@ begin
   v_evidence := ledger.store_evidence(v_seen -> 'evidence', v_seen -> 'usage');
   update ledger.attempt
   set remote_id = coalesce(v_seen ->> 'remoteId', remote_id),
-      has_trace = has_trace or v_seen ->> 'remoteId' is not null,
+      -- An id, a total, a status, what became of the work: whoever says so knows of the attempt.
+      has_trace = has_trace or v_seen ->> 'remoteId' is not null or v_seen ? 'execution' or v_kind = 'charge'
+                  or (v_kind = 'status' and v_seen ->> 'status' <> 'unknown'),
       question_count = question_count + case when p ->> 'via' = 'lookup' then 1 else 0 end
   where operation_key = v_key and attempt_no = v_attempt.attempt_no
   returning * into v_attempt;
@@ -1534,19 +1754,20 @@ begin
     perform ledger.lock_budgets(ledger.budgets_of_attempt(v_key, v_attempt.attempt_no)
       || ledger.budgets_of_request(v_operation.account_id, v_operation.scopes));
   end if;
+  -- What became of the work is taken in first: the end that a charge brings depends on it.
+  if v_seen ? 'execution' and v_attempt.ended_at is null then
+    perform ledger.observe_execution(v_key, v_attempt.attempt_no, v_seen ->> 'execution', v_evidence);
+  end if;
   case v_kind
     when 'charge' then
-      v_status := ledger.book_report_safely(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms'), v_evidence);
-      if v_seen ? 'execution' and v_operation.execution_status in ('not_started', 'running', 'unknown') then
-        update ledger.operation set execution_status = v_seen ->> 'execution' where operation_key = v_key;
-      end if;
+      v_status := ledger.book_report_safely(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms', 'via', p -> 'via'), v_evidence);
       if v_status = 'ended_free' then
         perform ledger.end_free_and_go_on(v_operation, v_attempt, null, v_evidence, p);
       end if;
     when 'not_accepted' then
       v_status := ledger.record_not_accepted(v_operation, v_attempt, v_evidence, p);
     when 'status' then
-      update ledger.operation set execution_status = v_seen ->> 'status' where operation_key = v_key;
+      perform ledger.observe_execution(v_key, v_attempt.attempt_no, v_seen ->> 'status', v_evidence);
       perform ledger.retain(v_attempt,
         case when v_seen ->> 'status' in ('not_started', 'running') then 'in_flight' else 'unknown' end,
         case v_seen ->> 'status' when 'not_started' then null when 'running' then null
@@ -1663,13 +1884,21 @@ begin
   if v_operation.closed_at is not null then
     return jsonb_build_object('status', 'closed', 'snapshot', ledger.snapshot(v_key));
   end if;
-  if v_operation.cancel = 'none' then
-    update ledger.operation set cancel = 'requested' where operation_key = v_key;
-    perform ledger.advance(v_key, 'cancel_requested', null, null, jsonb_build_object('by', p ->> 'by'));
-    perform ledger.withdraw_unsent(v_key, 'cancel requested before it was sent');
-    -- No provider kind of today can be asked to stop a call; that is said at once.
-    update ledger.operation set cancel = 'unsupported'
-    where operation_key = v_key and closed_at is null and cancel = 'requested' and (p ->> 'is_supported')::boolean is false;
+  if v_operation.cancel <> 'none' then
+    return jsonb_build_object('status', 'already_requested', 'snapshot', ledger.snapshot(v_key));
+  end if;
+  update ledger.operation set cancel = 'requested', cancel_requested_at = ledger.now() where operation_key = v_key;
+  perform ledger.advance(v_key, 'cancel_requested', null, null, jsonb_strip_nulls(jsonb_build_object(
+    'by', p ->> 'by', 'reason', p ->> 'reason', 'requestId', p ->> 'request_id')));
+  perform ledger.withdraw_unsent(v_key, 'cancel requested before it was sent');
+  select * into v_operation from ledger.operation where operation_key = v_key;
+  if v_operation.closed_at is null and (p ->> 'is_supported')::boolean is false then
+    update ledger.operation set cancel = 'unsupported' where operation_key = v_key;
+    perform ledger.advance(v_key, 'cancel_unsupported', null, null, '{}');
+  elsif v_operation.closed_at is null then
+    -- Whoever asks next sends it: that is due now.
+    update ledger.attempt set next_question_due_at = least(next_question_due_at, ledger.now())
+    where operation_key = v_key and phase in ('in_flight', 'unknown');
   end if;
   return jsonb_build_object('status', 'requested', 'snapshot', ledger.snapshot(v_key));
 end;
@@ -1688,6 +1917,7 @@ begin
     perform ledger.advance(p_attempt.operation_key, p_phase, p_attempt.attempt_no, p_evidence_id,
       jsonb_strip_nulls(jsonb_build_object('reason', p_reason, 'answer', p_answer)));
   end if;
+  perform ledger.tell_of_waiting(p_attempt.operation_key, p_attempt.attempt_no, p_reason);
 end;
 
 function set_budget_frozen(p_budget_id text, p_is_frozen boolean, p_actor text, p_reason text) returns text security definer
@@ -1749,6 +1979,13 @@ begin
       'operationKey', operation.operation_key, 'accountId', operation.account_id, 'operationId', operation.operation_id,
       'kind', operation.kind, 'state', operation.state, 'outcome', operation.outcome, 'cancel', operation.cancel,
       'executionStatus', operation.execution_status, 'answerRef', operation.answer_digest,
+      'cancelSentCount', operation.cancel_sent_count, 'cancelLastAnswer', operation.cancel_last_answer,
+      'taskId', operation.task_id, 'workflowId', operation.workflow_id,
+      'needsOperator', ledger.needs_operator(operation.operation_key),
+      'alerts', (select coalesce(jsonb_agg(jsonb_build_object(
+                   'kind', alert.kind, 'attemptNo', alert.attempt_no, 'at', alert.recorded_at, 'detail', alert.detail,
+                   'isNew', alert.raised_in = pg_current_xact_id_if_assigned()) order by alert.alert_id), '[]')
+                 from ledger.alert where alert.operation_key = operation.operation_key),
       'budgetIds', (select coalesce(jsonb_agg(distinct period.budget_id), '[]')
                     from ledger.hold join ledger.budget_period period using (budget_period_id)
                     where hold.operation_key = operation.operation_key),
@@ -1764,7 +2001,9 @@ begin
           'unknownMs', floor(extract(epoch from ledger.now() - attempt.unknown_since) * 1000)::bigint,
           'remoteId', attempt.remote_id, 'questionCount', attempt.question_count, 'lastAnswer', attempt.last_answer,
           'nextQuestionDueAt', attempt.next_question_due_at,
+          'dueInMs', floor(extract(epoch from attempt.next_question_due_at - ledger.now()) * 1000)::bigint,
           'dispatchBeforePassed', attempt.dispatch_before <= ledger.now(),
+          'sentMs', floor(extract(epoch from ledger.now() - attempt.send_until) * 1000)::bigint,
           'timings', attempt.offer -> 'timings', 'pricedBy', attempt.priced_by) order by attempt.attempt_no)
         from ledger.attempt where attempt.operation_key = operation.operation_key),
       'refusal', (select numbers from ledger.refusal
@@ -1839,6 +2078,46 @@ begin
     'status', v_status, 'offer', v_attempt.offer, 'attempt_key', v_attempt.attempt_key, 'unit', v_attempt.unit,
     'request_text', (select content from ledger.body where digest = v_operation.request_digest),
     'send_ms_left', floor(extract(epoch from v_attempt.send_until - v_now) * 1000)::bigint);
+end;
+
+function tell_of_waiting(p_operation_key text, p_attempt_no integer, p_reason text) returns void
+declare
+  v_attempt   ledger.attempt;
+  v_operation ledger.operation;
+  v_long_ago  timestamptz := ledger.now() - interval '15 minutes';
+begin
+  select * into strict v_attempt from ledger.attempt where operation_key = p_operation_key and attempt_no = p_attempt_no;
+  select * into strict v_operation from ledger.operation where operation_key = p_operation_key;
+  if p_reason in ('inconsistent_usage', 'price_missing', 'retention_lapsed') then
+    perform ledger.raise_alert(p_reason, p_operation_key, p_attempt_no, jsonb_build_object('answer', v_attempt.last_answer));
+  end if;
+  if v_attempt.phase = 'unknown' and v_attempt.unknown_since <= v_long_ago then
+    perform ledger.raise_alert('stuck_hold', p_operation_key, p_attempt_no,
+      jsonb_build_object('unknownSince', v_attempt.unknown_since, 'amount', v_attempt.amount::text, 'unit', v_attempt.unit));
+  end if;
+  if v_operation.cancel in ('requested', 'acknowledged', 'refused') and v_operation.cancel_requested_at <= v_long_ago then
+    perform ledger.raise_alert('cancel_not_confirmed', p_operation_key, p_attempt_no,
+      jsonb_build_object('cancel', v_operation.cancel, 'requestedAt', v_operation.cancel_requested_at));
+  end if;
+end;
+
+function tell_paused(p jsonb) returns jsonb security definer
+begin
+  perform ledger.lock_operation(p ->> 'operation_key');
+  perform ledger.raise_alert('supervisor_paused', p ->> 'operation_key', null, '{}');
+  return jsonb_build_object('status', 'told');
+end;
+
+function terms_problem(p_operation ledger.operation, p_terms jsonb) returns jsonb
+begin
+  if p_operation.terms = p_terms then
+    return null;
+  end if;
+  return jsonb_build_object(
+    'reason', 'key_reused', 'detail', format('operation "%s" of account "%s" exists with other %s',
+      p_operation.operation_id, p_operation.account_id,
+      (select string_agg(key, ', ' order by key) from jsonb_each(p_terms)
+       where p_operation.terms -> key is distinct from value)));
 end;
 
 function unknown_amount_of(p_budget_period_id bigint) returns bigint

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { HoldfastError } from '../domain/failure.js';
+import { ALERT_KINDS } from '../domain/alert.js';
 import { ATTEMPT_PHASES, CANCEL_STATES } from '../domain/operation.js';
 import { EXECUTION_STATUSES } from '../domain/observation.js';
 import { REFUSAL_REASONS, type Refusal } from '../domain/refusal.js';
@@ -53,7 +54,9 @@ const AttemptRow = z.object({
   questionCount: z.number().int(),
   lastAnswer: z.string().nullable(),
   nextQuestionDueAt: z.string().nullable(),
+  dueInMs: z.number().nullable(),
   dispatchBeforePassed: z.boolean(),
+  sentMs: z.number().nullable(),
   timings: Timings,
 });
 
@@ -66,14 +69,29 @@ export const OfferRow = z.object({
   timings: Timings,
 });
 
+const AlertRow = z.object({
+  kind: z.enum(ALERT_KINDS),
+  attemptNo: z.number().int().nullable(),
+  at: z.string(),
+  detail: z.record(z.string(), z.unknown()),
+  isNew: z
+    .boolean()
+    .nullable()
+    .transform((isNew) => isNew ?? false),
+});
+
 const SnapshotRow = z.object({
   operationKey: z.string(),
   accountId: z.string(),
   operationId: z.string(),
   kind: z.enum(['call', 'job']),
+  taskId: z.string().nullable(),
+  workflowId: z.string(),
   state: z.enum(['held', 'dispatched', 'unknown', 'settled', 'released']),
   outcome: z.enum(['settled', 'released', 'refused', 'stopped']).nullable(),
   cancel: z.enum(CANCEL_STATES),
+  cancelSentCount: z.number().int(),
+  cancelLastAnswer: z.string().nullable(),
   executionStatus: z.enum(EXECUTION_STATUSES),
   answerRef: z.string().nullable(),
   budgetIds: z.array(z.string()),
@@ -87,6 +105,8 @@ const SnapshotRow = z.object({
   fallbackProblem: z.string().nullable(),
   attempts: z.array(AttemptRow),
   refusal: RefusalRow.nullable(),
+  needsOperator: z.boolean(),
+  alerts: z.array(AlertRow),
 });
 
 export function decodeAnswer<T>(schema: z.ZodType<T>, answer: unknown): T {

@@ -11,7 +11,7 @@
 //   A4. An adapter returns; it throws only for a bug.
 
 import type { Unit } from '../domain/money.js';
-import type { Observation, Usage } from '../domain/observation.js';
+import type { Evidence, Observation, Usage } from '../domain/observation.js';
 
 export type Grade = 'documented' | 'observed' | 'assumed';
 
@@ -25,10 +25,13 @@ export interface Claim<T> {
 /** What may be asked of a provider, as graded claims. */
 export interface ProviderCapabilities {
   readonly lookUpByKey: Claim<'none' | 'exact'>;
-  readonly cancel: Claim<'none'>;
+  /** Whether work that goes on can be asked to stop; what became of it is said by its status alone. */
+  readonly cancel: Claim<'none' | 'best_effort'>;
   readonly replayIsDeduplicated: Claim<boolean>;
   /** For how long a key is known there, counted from its first request; 0 where repeats are not told apart. */
   readonly dedupeWindowMs: Claim<number>;
+  /** For how long work can be asked about, in milliseconds; null where nothing is said of it. */
+  readonly retentionMs: Claim<number | null>;
   readonly chargeEvidence: Claim<readonly ('in_response' | 'on_lookup')[]>;
   /** Statuses that, as the first answer and in the provider's own error form, prove `documented_rejection`. */
   readonly rejections: Claim<readonly number[]>;
@@ -70,6 +73,14 @@ export interface LookUpRequest {
   readonly unit: Unit;
 }
 
+/** What was answered to a wish to stop. None of these says that the work has ended. */
+export interface CancelAnswer {
+  readonly answer: 'acknowledged' | 'refused' | 'unsupported' | 'no_answer';
+  /** For people: what happened, without bodies or secrets. */
+  readonly detail: string;
+  readonly evidence: Evidence;
+}
+
 export interface ProviderPort {
   readonly name: string;
   readonly capabilities: ProviderCapabilities;
@@ -77,6 +88,10 @@ export interface ProviderPort {
   dispatch(request: DispatchRequest, signal: AbortSignal): Promise<Dispatched>;
   /** One question: status and charge of the attempt. `no_answer` where nothing can be asked. */
   lookUp(request: LookUpRequest, signal: AbortSignal): Promise<Observation>;
+  /** Where `lookUp` states the status alone: the charge, asked for by itself. */
+  readonly lookUpCharge?: (request: LookUpRequest, signal: AbortSignal) => Promise<Observation>;
+  /** Asks for a stop, once. Only for work that a lookup under our own key has shown. */
+  readonly cancel?: (request: LookUpRequest, signal: AbortSignal) => Promise<CancelAnswer>;
   /**
    * The same question where no receipt can be looked up: the create once more, with the key and the
    * body of the first. Its refusals are `no_answer`: only the first answer can say that no work began.

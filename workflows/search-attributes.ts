@@ -15,6 +15,7 @@ const HOLDFAST_REMOTE_ID = defineSearchAttributeKey(
   'HoldfastRemoteId',
   SearchAttributeType.KEYWORD,
 );
+const HOLDFAST_CANCEL = defineSearchAttributeKey('HoldfastCancel', SearchAttributeType.KEYWORD);
 const HOLDFAST_UNKNOWN_SINCE = defineSearchAttributeKey(
   'HoldfastUnknownSince',
   SearchAttributeType.DATETIME,
@@ -35,6 +36,7 @@ export const SEARCH_ATTRIBUTE_TYPES = {
   HoldfastBudget: 'Keyword',
   HoldfastTask: 'Keyword',
   HoldfastRemoteId: 'Keyword',
+  HoldfastCancel: 'Keyword',
   HoldfastUnknownSince: 'Datetime',
   HoldfastHeldAmount: 'Int',
   HoldfastNeedsOperator: 'Bool',
@@ -49,7 +51,6 @@ const KEYWORD_LENGTH_MAX = 255;
 export function searchAttributesOf(
   snapshot: OperationSnapshot,
   shownState: string,
-  taskId: string | undefined,
 ): SearchAttributeUpdatePair[] {
   const open = snapshot.attempts.filter((attempt) => attempt.heldAmount !== '0');
   const held = open.reduce((sum, attempt) => sum + BigInt(attempt.heldAmount), 0n);
@@ -61,15 +62,21 @@ export function searchAttributesOf(
     { key: HOLDFAST_STATE, value: shownState },
     { key: HOLDFAST_PROVIDER, value: newest?.provider ?? '' },
     { key: HOLDFAST_BUDGET, value: keyword(snapshot.budgetIds.join(',')) },
-    { key: HOLDFAST_TASK, value: taskId ?? '' },
+    { key: HOLDFAST_TASK, value: snapshot.taskId ?? '' },
     { key: HOLDFAST_REMOTE_ID, value: keyword(newest?.remoteId ?? '') },
+    { key: HOLDFAST_CANCEL, value: snapshot.cancel },
     {
       key: HOLDFAST_UNKNOWN_SINCE,
       value: (unknownSince ?? null) === null ? null : new Date(unknownSince ?? 0),
     },
     { key: HOLDFAST_HELD_AMOUNT, value: Number(held) },
-    { key: HOLDFAST_NEEDS_OPERATOR, value: false },
+    { key: HOLDFAST_NEEDS_OPERATOR, value: snapshot.needsOperator },
   ];
+}
+
+/** A task has none of an operation's: lists of operations must not show it. */
+export function taskSearchAttributes(taskId: string): SearchAttributeUpdatePair[] {
+  return [{ key: HOLDFAST_TASK, value: keyword(taskId) }];
 }
 
 function keyword(text: string): string {

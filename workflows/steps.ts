@@ -20,15 +20,24 @@ import type {
   LedgerActivities,
   NotKnownYet,
   ReconcileActivities,
+  TaskActivities,
 } from '../activities/contract.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
+import { segmentMs } from '../domain/lookup-schedule.js';
+import { isEnded } from '../domain/operation.js';
+import { shownOf } from '../domain/shown.js';
 import { taskQueuesOf } from './task-queues.js';
 
 /** What the steps need to know of the supervision, and may change. */
 interface Woken {
-  readonly input: { readonly accountId: string };
+  readonly accountId: string;
   readonly operationId: string;
+  readonly asked: unknown;
+  readonly wish: unknown;
+  readonly cancelStored: boolean;
   readonly wakeCount: number;
+  handledWakeCount: number;
+  roundCount: number;
 }
 
 // Idempotent, one at a time, and bounded by its own 5 s: local, because each Temporal transition
@@ -40,9 +49,11 @@ export const { placeHold } = proxyLocalActivities<LedgerActivities>({
 });
 
 // After the fence a step is repeated without limit: the ledger must hear it.
-export const ledgerSteps = (): LedgerActivities =>
-  proxyActivities<LedgerActivities>({
-    taskQueue: taskQueuesOf(workflowInfo().taskQueue).ledger,
+export const ledgerSteps = (
+  taskQueue = workflowInfo().taskQueue,
+): LedgerActivities & TaskActivities =>
+  proxyActivities<LedgerActivities & TaskActivities>({
+    taskQueue: taskQueuesOf(taskQueue).ledger,
     startToCloseTimeout: '15 seconds',
     retry: { initialInterval: '1 second', backoffCoefficient: 1.5, maximumInterval: '10 seconds' },
     cancellationType: ActivityCancellationType.ABANDON,
@@ -50,6 +61,8 @@ export const ledgerSteps = (): LedgerActivities =>
 
 const UNTRUSTED_PAUSE = '10 seconds';
 const SEGMENT_WAIT_MS = 30_000;
+/** What one round of questions may take, in milliseconds. */
+const ROUND_MS_MAX = 30_000;
 
 export type Sent =
   | { readonly kind: 'recorded'; readonly snapshot: OperationSnapshot }
@@ -93,16 +106,16 @@ export async function dispatchOnce(supervision: Woken, input: DispatchInput): Pr
 }
 
 function refOf(supervision: Woken): { accountId: string; operationId: string } {
-  return { accountId: supervision.input.accountId, operationId: supervision.operationId };
+  return { accountId: supervision.accountId, operationId: supervision.operationId };
 }
 
 // The retry policy is the waiting: a retry adds no history, and the delay comes from the activity.
-// It ends after ten minutes, to look at the history's length and at what is shown.
-const questions = (): ReconcileActivities =>
+// It ends now and then, to look at the history's length and to show what was answered last.
+const questions = (limitMs: number): ReconcileActivities =>
   proxyActivities<ReconcileActivities>({
     taskQueue: taskQueuesOf(workflowInfo().taskQueue).reconcile,
     startToCloseTimeout: '30 seconds',
-    scheduleToCloseTimeout: '10 minutes',
+    scheduleToCloseTimeout: limitMs,
     cancellationType: ActivityCancellationType.TRY_CANCEL,
     retry: { initialInterval: '1 second', backoffCoefficient: 1.5, maximumInterval: '1 minute' },
   });
@@ -112,37 +125,62 @@ type Asked =
   | { readonly kind: 'woken' }
   | { readonly kind: 'segment'; readonly waitMs: number };
 
-/** Asks until the ledger learns something new, or until somebody wakes the supervisor. */
+/**
+ * Asks until the ledger learns something new, or until somebody wakes the supervisor. Woken already,
+ * it asks now, due or not, and answers after one round; only a wish to stop is heard in between.
+ */
 export async function askUntilNews(
   supervision: Woken,
   snapshot: OperationSnapshot,
 ): Promise<OperationSnapshot> {
-  const handled = supervision.wakeCount;
-  const isWoken = (): boolean => supervision.wakeCount > handled;
-  const asked = await askOnce(supervision, snapshot.state, isWoken);
+  const handled = supervision.handledWakeCount;
+  const isForced = supervision.wakeCount > handled;
+  supervision.handledWakeCount = supervision.wakeCount;
+  const isWoken = isForced
+    ? (): boolean => mustStoreWish(supervision)
+    : (): boolean => supervision.wakeCount > handled;
+  const asked = await askOnce(supervision, { snapshot, isWoken, isForced });
+  if (isForced && asked.kind !== 'woken') supervision.roundCount += 1;
   switch (asked.kind) {
     case 'news':
       return asked.snapshot;
     case 'segment':
       // The delay was longer than what was left of the segment: it is waited out here.
-      await condition(isWoken, asked.waitMs);
+      if (!isForced) await condition(isWoken, asked.waitMs);
       return ledgerSteps().readOperation(refOf(supervision));
     case 'woken':
-      return ledgerSteps().readOperation(refOf(supervision));
+      return snapshot;
   }
 }
 
-async function askOnce(
-  supervision: Woken,
-  knownState: string,
-  isWoken: () => boolean,
-): Promise<Asked> {
+export function mustStoreWish({
+  wish,
+  cancelStored,
+}: Pick<Woken, 'wish' | 'cancelStored'>): boolean {
+  return wish !== undefined && !cancelStored;
+}
+
+interface Asking {
+  readonly snapshot: OperationSnapshot;
+  readonly isWoken: () => boolean;
+  /** Asked now, due or not, and answered after one round. */
+  readonly isForced: boolean;
+}
+
+async function askOnce(supervision: Woken, asking: Asking): Promise<Asked> {
+  const { snapshot, isWoken, isForced } = asking;
   const scope = new CancellationScope();
+  const limitMs = segmentLimitMs(snapshot);
   try {
     return await scope.run(() => {
-      const answer = questions()
-        .ask({ ...refOf(supervision), knownState })
-        .then((snapshot): Asked => ({ kind: 'news', snapshot }), segmentEnd);
+      const answer = questions(limitMs)
+        .ask({
+          ...refOf(supervision),
+          shown: shownOf(snapshot),
+          rights: supervision.asked === undefined ? 'asks_only' : 'all',
+          isWoken: isForced,
+        })
+        .then((answered): Asked => ({ kind: 'news', snapshot: answered }), segmentEnd);
       const wake = condition(isWoken).then((): Asked => ({ kind: 'woken' }));
       // Rejected when the scope ends, after the race is over.
       wake.catch(() => undefined);
@@ -151,6 +189,17 @@ async function askOnce(
   } finally {
     scope.cancel();
   }
+}
+
+function segmentLimitMs({ attempts }: OperationSnapshot): number {
+  const waitedMs = Math.max(0, ...attempts.map((each) => each.unknownMs ?? each.sentMs ?? 0));
+  const limits = attempts
+    .filter(({ phase }) => !isEnded(phase))
+    .map(({ timings }) =>
+      segmentMs({ firstMs: timings.questionFirstMs, maxMs: timings.questionMaxMs }, waitedMs),
+    );
+  // No shorter than what one round of questions may take.
+  return Math.max(ROUND_MS_MAX, Math.min(...limits));
 }
 
 function segmentEnd(error: unknown): Asked {

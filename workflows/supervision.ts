@@ -1,35 +1,23 @@
 // Supervision
 // -----------
-// What one supervisor knows and shows, and the handlers that people and callers reach it by.
-// Handlers come first, are total, and shield whatever they wait for: one that throws stalls the
-// workflow, and one that waits unshielded ends it when a cancel arrives.
+// What one supervisor knows and shows. What it shows changes only when something did, in one upsert.
 
-import {
-  CancellationScope,
-  condition,
-  setCurrentDetails,
-  setHandler,
-  upsertSearchAttributes,
-} from '@temporalio/workflow';
-import type { LlmCallInput } from '../domain/call-input.js';
-import { answerStatusOf, type LlmCallResult } from '../domain/call-result.js';
-import { explainOperation } from '../domain/explain.js';
-import { problemOfId } from '../domain/identity.js';
-import { newestAttempt } from '../domain/next-step.js';
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import type { Asked, CancelWish } from '../activities/contract.js';
+import { describeDetails, explainOperation } from '../domain/explain.js';
+import type { OperationKind } from '../domain/identity.js';
+import { newestAttempt, type SupervisorRights } from '../domain/next-step.js';
+import { answerStatusOf, type OperationResult } from '../domain/operation-result.js';
+import { shownOf } from '../domain/shown.js';
 import type { OperationSnapshot } from '../domain/snapshot.js';
-import {
-  type AdmitVerdict,
-  type AnswerKnown,
-  awaitAnswerUpdate,
-  explainQuery,
-  lookUpNowSignal,
-  type TimelineEntry,
-  timelineQuery,
-} from './messages.js';
+import type { AdmitVerdict, AnswerKnown, TimelineEntry } from './messages.js';
 import { searchAttributesOf } from './search-attributes.js';
 
 export interface Supervision {
-  readonly input: LlmCallInput;
+  readonly kind: OperationKind;
+  /** Undefined for a supervisor that was started again for a stored operation. */
+  asked: Asked | undefined;
+  readonly accountId: string;
   readonly operationId: string;
   readonly workflowId: string;
   readonly timeline: TimelineEntry[];
@@ -37,50 +25,29 @@ export interface Supervision {
   readonly asks: string[];
   readonly verdicts: Map<string, AdmitVerdict>;
   wakeCount: number;
-  cancelRequested: boolean;
+  /** Up to this one the wakes were answered with a round of questions. */
+  handledWakeCount: number;
+  /** How many rounds of questions somebody waited for and has got. */
+  roundCount: number;
+  /** The first wish to stop; undefined while nobody has one. */
+  wish: CancelWish | undefined;
   cancelStored: boolean;
+  /** The wish came by cancelling the workflow, so that it closes as Canceled. */
+  isWorkflowCancelled: boolean;
   /** The run is about to continue as new: whoever waits hears so and asks the next run. */
   isHandingOver: boolean;
+  /** The task above was told that the answer is there. */
+  isTaskTold: boolean;
+  /** The run has nothing left to do. */
+  isOver: boolean;
   snapshot: OperationSnapshot | undefined;
-  shownState: string | undefined;
-  result: LlmCallResult | undefined;
+  shown: string | undefined;
+  result: OperationResult | undefined;
   explanation: string;
 }
 
-export function listen(supervision: Supervision): void {
-  CancellationScope.current().cancelRequested.catch(() => {
-    supervision.cancelRequested = true;
-    supervision.wakeCount += 1;
-    note(supervision, 'a stop was asked for, by cancelling the workflow');
-  });
-  setHandler(
-    lookUpNowSignal,
-    () => {
-      supervision.wakeCount += 1;
-    },
-    { description: 'Ask the provider again now' },
-  );
-  setHandler(
-    awaitAnswerUpdate,
-    () =>
-      CancellationScope.nonCancellable(async () => {
-        await condition(() => answerOf(supervision) !== undefined);
-        return answerOf(supervision) as AnswerKnown;
-      }),
-    { description: 'Waits for the answer; ending the wait cancels nothing' },
-  );
-  setHandler(explainQuery, () => supervision.explanation, {
-    description: 'Where this operation stands, in plain English',
-  });
-  setHandler(timelineQuery, () => supervision.timeline, {
-    description: 'What happened so far, with times',
-  });
-}
-
-export function askIdOf(request: unknown): string | undefined {
-  if (typeof request !== 'object' || request === null) return undefined;
-  const { askId } = request as { askId?: unknown };
-  return typeof askId === 'string' && problemOfId(askId) === undefined ? askId : undefined;
+export function rightsOf({ asked }: Supervision): SupervisorRights {
+  return asked === undefined ? 'asks_only' : 'all';
 }
 
 /** An ask that joins an operation which stands open, or has ended, is answered with that. */
@@ -93,7 +60,7 @@ export function verdictOf(supervision: Supervision, askId: string): AdmitVerdict
   return supervision.snapshot === undefined ? undefined : admitted(supervision.snapshot);
 }
 
-function answerOf(supervision: Supervision): AnswerKnown | undefined {
+export function answerOf(supervision: Supervision): AnswerKnown | undefined {
   const { result, snapshot } = supervision;
   if (result !== undefined) {
     return { status: answerStatusOf(result), answerRef: result.answerRef, result };
@@ -116,20 +83,29 @@ export function admitted(snapshot: OperationSnapshot): AdmitVerdict {
   };
 }
 
-/** Takes a snapshot in, and shows it where people look; one upsert a change of state. */
-export function see(supervision: Supervision, snapshot: OperationSnapshot, shown?: string): void {
-  const state = shown ?? snapshot.state;
+/**
+ * Takes a snapshot in, and shows it where people look. `ahead`: the send is handed out, and the
+ * ledger will know in a moment.
+ */
+export function see(
+  supervision: Supervision,
+  snapshot: OperationSnapshot,
+  ahead?: 'sending',
+): void {
   supervision.snapshot = snapshot;
-  explain(supervision, explainOperation(snapshot));
-  if (state === supervision.shownState) return;
-  supervision.shownState = state;
-  upsertSearchAttributes(searchAttributesOf(snapshot, state, supervision.input.taskId));
+  supervision.explanation = explainOperation(snapshot);
+  // No event of the history, unlike the search attributes: it tells the newest answer.
+  setCurrentDetails(describeDetails(snapshot));
+  const shown = `${ahead ?? ''}${shownOf(snapshot)}`;
+  // From the hand-out to the first word of the send nothing new can be said.
+  if (shown === supervision.shown) return;
+  supervision.shown = shown;
+  const state = ahead === undefined ? snapshot.state : 'dispatched';
+  upsertSearchAttributes(searchAttributesOf(snapshot, state));
   const { lastAnswer, phase } = newestAttempt(snapshot);
-  // Shown before the ledger knows: the send is handed out, and its attempt still stands as not sent.
-  const isAhead = shown !== undefined && phase === 'not_sent';
   // The last answer of an attempt that has ended is not what ended it.
   const what = phase === 'unknown' || phase === 'in_flight' ? (lastAnswer ?? phase) : phase;
-  note(supervision, `${state}: ${isAhead ? 'the send is handed out' : what}`);
+  note(supervision, `${state}: ${ahead === undefined ? what : 'the send is handed out'}`);
 }
 
 export function explain(supervision: Supervision, text: string): void {

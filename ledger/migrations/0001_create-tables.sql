@@ -37,7 +37,8 @@ create table ledger.budget (
 
 create table ledger.budget_scope (
   kind      text not null check (kind in ('account', 'team', 'organisation', 'tag', 'end_user', 'task')),
-  value     text not null check (value ~ '^[^[:cntrl:]]{1,200}$'),
+  -- Of a task's own budget it is `account/task`: somebody else's work under the same task id is not charged to it.
+  value     text not null check (value ~ '^[^[:cntrl:]]+$' and length(value) <= 400),
   budget_id text not null references ledger.budget,
   primary key (kind, value, budget_id)
 );
@@ -116,14 +117,21 @@ create table ledger.operation (
   execution_status text        not null default 'not_started'
     check (execution_status in ('not_started', 'running', 'completed', 'cancelled', 'failed', 'unknown')),
   fallback_before  timestamptz,
+  cancel_requested_at timestamptz,
+  cancel_sent_count   integer     not null default 0,
+  cancel_last_answer  text,
+  restarted_at     timestamptz,
   last_event_no    bigint      not null default 0,
   created_at       timestamptz not null,
   closed_at        timestamptz,
   unique (account_id, operation_id),
   check ((state in ('settled', 'released')) = (outcome is not null)),
-  check ((outcome is null) = (closed_at is null))
+  check ((outcome is null) = (closed_at is null)),
+  check ((cancel = 'none') = (cancel_requested_at is null))
 ) with (fillfactor = 70);
 create index on ledger.operation (created_at desc);
+create index on ledger.operation (task_id) where task_id is not null;
+create index on ledger.operation (state, created_at desc) where closed_at is null;
 
 -- One send. Evidence ends one attempt's hold and no other. From `replayed_at` on, when its create was first repeated
 -- as a question, what its own sender did proves nothing any more: the repeat may be what the provider heard.
@@ -321,6 +329,25 @@ create table ledger.operator_action (
   recorded_at        timestamptz not null
 );
 
+-- What a person must look at, once a kind and subject. `raised_in` is the transaction that raised it, so that whoever
+-- called can tell what is new. The counter, the log line and the search attribute all come from here.
+create table ledger.alert (
+  alert_id      bigint      generated always as identity primary key,
+  alert_key     text        not null unique,
+  kind          text        not null check (kind in (
+    'stuck_hold', 'cancel_not_confirmed', 'cancel_not_honoured', 'status_regressed', 'overrun', 'charge_after_end',
+    'inconsistent_usage', 'price_missing', 'retention_lapsed', 'supervisor_restarted', 'supervisor_stuck',
+    'supervisor_paused', 'unmatched_report', 'books_disagree')),
+  operation_key text        references ledger.operation,
+  attempt_no    integer,
+  budget_id     text        references ledger.budget,
+  detail        jsonb       not null,
+  raised_in     xid8        not null default pg_current_xact_id(),
+  recorded_at   timestamptz not null,
+  real_at       timestamptz not null default clock_timestamp()
+);
+create index on ledger.alert (operation_key);
+
 -- Append-only is a privilege of the role, and for everybody else a trigger.
 create function ledger.refuse_change() returns trigger
 language plpgsql as $$
@@ -334,7 +361,7 @@ declare
   v_table text;
 begin
   foreach v_table in array array['legal_transition', 'operation_event', 'posting', 'entry', 'evidence',
-                                 'charge_report', 'unmatched_report', 'price_version', 'price', 'operator_action']
+                                 'charge_report', 'unmatched_report', 'price_version', 'price', 'operator_action', 'alert']
   loop
     execute format(
       'create trigger refuse_change before update or delete on ledger.%I for each row execute function ledger.refuse_change()',

@@ -148,6 +148,23 @@ begin
 end;
 $$;
 
+-- Tells people, once a kind and subject: an event of the operation, and a row that counters, log lines and search
+-- attributes come from. `p_once` tells apart what may be raised again, such as a second restart.
+create function ledger.raise_alert(
+  p_kind text, p_operation_key text, p_attempt_no integer, p_detail jsonb, p_once text default ''
+) returns void
+language plpgsql as $$
+begin
+  insert into ledger.alert (alert_key, kind, operation_key, attempt_no, budget_id, detail, recorded_at)
+  values (concat_ws('/', p_kind, coalesce(p_operation_key, p_detail ->> 'budgetId'), p_attempt_no, nullif(p_once, '')),
+          p_kind, p_operation_key, p_attempt_no, p_detail ->> 'budgetId', p_detail, ledger.now())
+  on conflict (alert_key) do nothing;
+  if found and p_operation_key is not null then
+    perform ledger.advance(p_operation_key, 'alert', p_attempt_no, null, jsonb_build_object('alert', p_kind) || p_detail);
+  end if;
+end;
+$$;
+
 -- Stores what happened and moves the operation to the state that its attempts say. Call it after
 -- the attempts were changed, once a change.
 create function ledger.advance(
@@ -178,6 +195,8 @@ begin
       cancel        = case
                         when not v_closed or cancel not in ('requested', 'acknowledged', 'refused') then cancel
                         when v_stopped then 'confirmed_stopped'
+                        -- Charged, and how the work ended was not observed: nobody guesses what became of the wish.
+                        when v_state = 'settled' and execution_status not in ('completed', 'failed') then cancel
                         else 'not_honoured'
                       end,
       outcome       = case
@@ -226,5 +245,43 @@ begin
       else p_reasons || jsonb_build_object('reason', p_reason, 'at', ledger.now())
     end
   );
+end;
+$$;
+
+-- Takes in what was observed of the work itself, and what that means for a wish to stop. Only a status says that it was
+-- honoured; work that is seen going on afterwards was not stopped.
+create function ledger.observe_execution(p_operation_key text, p_attempt_no integer, p_status text, p_evidence_id bigint) returns void
+language plpgsql as $$
+declare
+  v_operation ledger.operation;
+  v_ended     boolean := p_status in ('completed', 'cancelled', 'failed');
+  v_regressed boolean;
+  v_cancel    text;
+begin
+  select * into strict v_operation from ledger.operation where operation_key = p_operation_key for update;
+  if p_status = v_operation.execution_status then
+    return;
+  end if;
+  v_regressed := v_operation.execution_status in ('completed', 'cancelled', 'failed') and p_status <> 'unknown';
+  v_cancel := case
+    when p_status = 'cancelled' and v_operation.cancel in ('requested', 'acknowledged', 'refused') then 'confirmed_stopped'
+    when p_status in ('completed', 'failed') and v_operation.cancel in ('requested', 'acknowledged', 'refused', 'confirmed_stopped')
+      then 'not_honoured'
+    when not v_ended and p_status <> 'unknown' and v_operation.cancel = 'confirmed_stopped' then 'not_honoured'
+    else v_operation.cancel
+  end;
+  update ledger.operation set execution_status = p_status, cancel = v_cancel where operation_key = p_operation_key;
+  if v_regressed then
+    perform ledger.advance(p_operation_key, 'status_regressed', p_attempt_no, p_evidence_id,
+      jsonb_build_object('from', v_operation.execution_status, 'to', p_status));
+    perform ledger.raise_alert('status_regressed', p_operation_key, p_attempt_no,
+      jsonb_build_object('from', v_operation.execution_status, 'to', p_status));
+  end if;
+  if v_cancel <> v_operation.cancel then
+    perform ledger.advance(p_operation_key, 'cancel_' || v_cancel, p_attempt_no, p_evidence_id, jsonb_build_object('status', p_status));
+    if v_cancel = 'not_honoured' then
+      perform ledger.raise_alert('cancel_not_honoured', p_operation_key, p_attempt_no, jsonb_build_object('status', p_status));
+    end if;
+  end if;
 end;
 $$;

@@ -116,7 +116,7 @@ begin
       or (scope.kind = 'team'         and scope.value = account.team)
       or (scope.kind = 'organisation' and scope.value = account.organisation)
       or (scope.kind = 'end_user'     and scope.value = p_scopes ->> 'endUser')
-      or (scope.kind = 'task'         and scope.value = p_scopes ->> 'taskId')
+      or (scope.kind = 'task'         and scope.value in (p_scopes ->> 'taskId', account.account_id || '/' || (p_scopes ->> 'taskId')))
       or (scope.kind = 'tag'          and coalesce(p_scopes -> 'tags', '[]') ? scope.value)
     where account.account_id = p_account_id
   );
@@ -241,6 +241,7 @@ begin
     v_period := ledger.period_of(v_budget);
     if not ledger.counters_agree(v_period) then
       update ledger.budget set frozen_at = ledger.now() where budget_id = v_budget.budget_id returning * into v_budget;
+      perform ledger.raise_alert('books_disagree', null, null, jsonb_build_object('budgetId', v_budget.budget_id));
     end if;
     v_refusal := coalesce(v_refusal, ledger.refusal_of(v_budget, v_period, p_price));
     v_periods := v_periods || v_period.budget_period_id;
@@ -300,19 +301,52 @@ begin
 end;
 $$;
 
+-- Why an asking with these terms is not this operation's; null when it is.
+create function ledger.terms_problem(p_operation ledger.operation, p_terms jsonb) returns jsonb
+language plpgsql as $$
+begin
+  if p_operation.terms = p_terms then
+    return null;
+  end if;
+  return jsonb_build_object(
+    'reason', 'key_reused', 'detail', format('operation "%s" of account "%s" exists with other %s',
+      p_operation.operation_id, p_operation.account_id,
+      (select string_agg(key, ', ' order by key) from jsonb_each(p_terms)
+       where p_operation.terms -> key is distinct from value)));
+end;
+$$;
+
+-- Whether a stored operation is the one that is asked for. Answers {status, refusal?, snapshot?}; status is `same`,
+-- `other` or `not_found`. It admits nothing.
+create function ledger.compare_terms(p jsonb) returns jsonb
+language plpgsql security definer set search_path = ledger, pg_temp as $$
+declare
+  v_operation ledger.operation;
+  v_problem   jsonb;
+begin
+  select * into v_operation from ledger.operation
+  where operation_key = ledger.operation_key_of(p ->> 'account', p ->> 'operation');
+  if not found then
+    return jsonb_build_object('status', 'not_found');
+  end if;
+  v_problem := ledger.terms_problem(v_operation, p -> 'terms');
+  if v_problem is not null then
+    return jsonb_build_object('status', 'other', 'refusal', v_problem);
+  end if;
+  return jsonb_build_object('status', 'same', 'snapshot', ledger.snapshot(v_operation.operation_key));
+end;
+$$;
+
 -- What an id that exists is answered, before budgets, prices or freezes are read. Null: every
 -- attempt was withdrawn without a wish to stop, so it may be admitted anew.
 create function ledger.answer_existing(p_operation ledger.operation, p jsonb) returns jsonb
 language plpgsql as $$
 declare
-  v_key text := p_operation.operation_key;
+  v_key     text := p_operation.operation_key;
+  v_problem jsonb := ledger.terms_problem(p_operation, p -> 'terms');
 begin
-  if p_operation.terms <> p -> 'terms' then
-    return jsonb_build_object('status', 'refused', 'refusal', jsonb_build_object(
-      'reason', 'key_reused', 'detail', format('operation "%s" of account "%s" exists with other %s',
-        p_operation.operation_id, p_operation.account_id,
-        (select string_agg(key, ', ' order by key) from jsonb_each(p -> 'terms')
-         where p_operation.terms -> key is distinct from value))));
+  if v_problem is not null then
+    return jsonb_build_object('status', 'refused', 'refusal', v_problem);
   end if;
   if p_operation.outcome in ('released') and not exists (
     select 1 from ledger.attempt where operation_key = v_key and phase <> 'withdrawn') then

@@ -243,7 +243,9 @@ begin
 end;
 $$;
 
--- Stores a wish to stop. What was not sent is withdrawn at once; about the rest the asking goes on.
+-- Stores a wish to stop. What was not sent is withdrawn at once; about the rest the asking goes on. Status `requested`,
+-- `already_requested`, `closed` (the wish is not stored), `not_found` or `ledger_untrusted`. `is_supported` false: the
+-- provider names no way to stop it, which is said at once.
 create function ledger.request_cancel(p jsonb) returns jsonb
 language plpgsql security definer set search_path = ledger, pg_temp as $$
 declare
@@ -261,14 +263,51 @@ begin
   if v_operation.closed_at is not null then
     return jsonb_build_object('status', 'closed', 'snapshot', ledger.snapshot(v_key));
   end if;
-  if v_operation.cancel = 'none' then
-    update ledger.operation set cancel = 'requested' where operation_key = v_key;
-    perform ledger.advance(v_key, 'cancel_requested', null, null, jsonb_build_object('by', p ->> 'by'));
-    perform ledger.withdraw_unsent(v_key, 'cancel requested before it was sent');
-    -- No provider kind of today can be asked to stop a call; that is said at once.
-    update ledger.operation set cancel = 'unsupported'
-    where operation_key = v_key and closed_at is null and cancel = 'requested' and (p ->> 'is_supported')::boolean is false;
+  if v_operation.cancel <> 'none' then
+    return jsonb_build_object('status', 'already_requested', 'snapshot', ledger.snapshot(v_key));
+  end if;
+  update ledger.operation set cancel = 'requested', cancel_requested_at = ledger.now() where operation_key = v_key;
+  perform ledger.advance(v_key, 'cancel_requested', null, null, jsonb_strip_nulls(jsonb_build_object(
+    'by', p ->> 'by', 'reason', p ->> 'reason', 'requestId', p ->> 'request_id')));
+  perform ledger.withdraw_unsent(v_key, 'cancel requested before it was sent');
+  select * into v_operation from ledger.operation where operation_key = v_key;
+  if v_operation.closed_at is null and (p ->> 'is_supported')::boolean is false then
+    update ledger.operation set cancel = 'unsupported' where operation_key = v_key;
+    perform ledger.advance(v_key, 'cancel_unsupported', null, null, '{}');
+  elsif v_operation.closed_at is null then
+    -- Whoever asks next sends it: that is due now.
+    update ledger.attempt set next_question_due_at = least(next_question_due_at, ledger.now())
+    where operation_key = v_key and phase in ('in_flight', 'unknown');
   end if;
   return jsonb_build_object('status', 'requested', 'snapshot', ledger.snapshot(v_key));
+end;
+$$;
+
+-- What the provider answered to the wish: `acknowledged`, `refused`, `unsupported`; none of them says that it stopped.
+-- `no_answer` leaves the wish `requested`: it is sent again. Status `recorded` or `unchanged`.
+create function ledger.record_cancel_answer(p jsonb) returns jsonb
+language plpgsql security definer set search_path = ledger, pg_temp as $$
+declare
+  v_key       text := p ->> 'operation_key';
+  v_answer    text := p ->> 'answer';
+  v_no        integer := (p ->> 'attempt_no')::integer;
+  v_operation ledger.operation;
+  v_evidence  bigint;
+begin
+  perform ledger.lock_operation(v_key);
+  select * into strict v_operation from ledger.operation where operation_key = v_key for update;
+  if v_operation.cancel <> 'requested' then
+    return jsonb_build_object('status', 'unchanged', 'snapshot', ledger.snapshot(v_key));
+  end if;
+  update ledger.operation
+  set cancel_sent_count = cancel_sent_count + 1, cancel_last_answer = p ->> 'detail',
+      cancel = case when v_answer = 'no_answer' then cancel else v_answer end
+  where operation_key = v_key;
+  if v_answer <> 'no_answer' or v_operation.cancel_last_answer is distinct from p ->> 'detail' then
+    v_evidence := ledger.store_evidence(p -> 'evidence');
+    perform ledger.advance(v_key, case v_answer when 'no_answer' then 'cancel_unanswered' else 'cancel_' || v_answer end,
+      v_no, v_evidence, jsonb_build_object('answer', p ->> 'detail'));
+  end if;
+  return jsonb_build_object('status', 'recorded', 'snapshot', ledger.snapshot(v_key));
 end;
 $$;

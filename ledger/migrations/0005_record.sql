@@ -32,6 +32,32 @@ begin
     perform ledger.advance(p_attempt.operation_key, p_phase, p_attempt.attempt_no, p_evidence_id,
       jsonb_strip_nulls(jsonb_build_object('reason', p_reason, 'answer', p_answer)));
   end if;
+  perform ledger.tell_of_waiting(p_attempt.operation_key, p_attempt.attempt_no, p_reason);
+end;
+$$;
+
+-- What a person should hear of an attempt that stays open: a reason that no further question will mend, and a wait that
+-- has become long.
+create function ledger.tell_of_waiting(p_operation_key text, p_attempt_no integer, p_reason text) returns void
+language plpgsql as $$
+declare
+  v_attempt   ledger.attempt;
+  v_operation ledger.operation;
+  v_long_ago  timestamptz := ledger.now() - interval '15 minutes';
+begin
+  select * into strict v_attempt from ledger.attempt where operation_key = p_operation_key and attempt_no = p_attempt_no;
+  select * into strict v_operation from ledger.operation where operation_key = p_operation_key;
+  if p_reason in ('inconsistent_usage', 'price_missing', 'retention_lapsed') then
+    perform ledger.raise_alert(p_reason, p_operation_key, p_attempt_no, jsonb_build_object('answer', v_attempt.last_answer));
+  end if;
+  if v_attempt.phase = 'unknown' and v_attempt.unknown_since <= v_long_ago then
+    perform ledger.raise_alert('stuck_hold', p_operation_key, p_attempt_no,
+      jsonb_build_object('unknownSince', v_attempt.unknown_since, 'amount', v_attempt.amount::text, 'unit', v_attempt.unit));
+  end if;
+  if v_operation.cancel in ('requested', 'acknowledged', 'refused') and v_operation.cancel_requested_at <= v_long_ago then
+    perform ledger.raise_alert('cancel_not_confirmed', p_operation_key, p_attempt_no,
+      jsonb_build_object('cancel', v_operation.cancel, 'requestedAt', v_operation.cancel_requested_at));
+  end if;
 end;
 $$;
 
@@ -69,17 +95,23 @@ begin
   perform ledger.advance(p_attempt.operation_key, 'charged', p_attempt.attempt_no, p_evidence_id,
     jsonb_strip_nulls(jsonb_build_object('amount', p_total::text, 'unit', p_attempt.unit, 'pricedBy', p_priced_by,
       'overrun', case when p_total > p_attempt.amount then (p_total - p_attempt.amount)::text end)));
+  if p_total > p_attempt.amount then
+    perform ledger.raise_alert('overrun', p_attempt.operation_key, p_attempt.attempt_no,
+      jsonb_build_object('amount', p_total::text, 'held', p_attempt.amount::text, 'unit', p_attempt.unit));
+  end if;
 end;
 $$;
 
--- A charge that is proved as a minimum is shown, and never cut to what is available.
+-- A charge that is proved as a minimum is shown, and never cut to what is available. Work that has ended while its
+-- final charge was not stated is unknown, however much is proved.
 create function ledger.raise_floor(
-  p_attempt ledger.attempt, p_floor bigint, p_evidence_id bigint, p_delay_ms bigint
+  p_attempt ledger.attempt, p_floor bigint, p_evidence_id bigint, p_report jsonb
 ) returns void
 language plpgsql as $$
 declare
   v_hold    ledger.hold;
   v_posting bigint;
+  v_ended   boolean := coalesce(p_report ->> 'execution', 'running') in ('completed', 'cancelled', 'failed');
 begin
   perform ledger.lock_budgets(ledger.budgets_of_attempt(p_attempt.operation_key, p_attempt.attempt_no));
   update ledger.attempt set floor_amount = greatest(floor_amount, p_floor), amount = greatest(amount, p_floor)
@@ -94,7 +126,11 @@ begin
     update ledger.hold set amount = p_floor where hold_id = v_hold.hold_id;
     perform ledger.post(v_posting, v_hold.budget_period_id, 0, p_floor - v_hold.amount, 0);
   end loop;
-  perform ledger.retain(p_attempt, 'in_flight', null, p_evidence_id, 'charged at least ' || p_floor, p_delay_ms);
+  perform ledger.retain(p_attempt,
+    case when v_ended then 'unknown' else 'in_flight' end, case when v_ended then 'terminal_without_charge' end,
+    -- Beside a status the amount is told by the floor: a running job is no news at every tick.
+    p_evidence_id, coalesce(p_report ->> 'execution', 'charged at least ' || p_floor),
+    (p_report ->> 'question_delay_ms')::bigint);
 end;
 $$;
 
@@ -169,6 +205,10 @@ begin
   order by revision desc limit 1;
   v_repeats := coalesce(v_standing.total_amount = v_total and v_standing.basis = p_report ->> 'basis', false);
   if v_repeats and v_ended then
+    -- Two of our own questions that overlapped are no report of the provider's.
+    if p_report ->> 'via' = 'lookup' then
+      return 'duplicate';
+    end if;
     perform ledger.advance(p_attempt.operation_key, 'duplicate', p_attempt.attempt_no, p_evidence_id,
       jsonb_build_object('amount', v_total::text));
     return 'duplicate';
@@ -189,10 +229,12 @@ begin
        p_report ->> 'basis', v_total, v_by, v_status in ('captured', 'ended_free', 'floor_raised'), p_evidence_id, ledger.now());
   end if;
   if v_status = 'floor_raised' then
-    perform ledger.raise_floor(p_attempt, greatest(v_total, p_attempt.floor_amount), p_evidence_id, v_delay);
+    perform ledger.raise_floor(p_attempt, greatest(v_total, p_attempt.floor_amount), p_evidence_id, p_report);
   elsif v_status = 'noted_after_end' then
     perform ledger.advance(p_attempt.operation_key, 'report_after_end', p_attempt.attempt_no, p_evidence_id,
       jsonb_build_object('amount', v_total::text));
+    perform ledger.raise_alert('charge_after_end', p_attempt.operation_key, p_attempt.attempt_no,
+      jsonb_build_object('amount', v_total::text, 'unit', p_attempt.unit, 'phase', p_attempt.phase));
   elsif p_report ->> 'basis' = 'upper_bound' then
     perform ledger.retain(p_attempt, 'unknown', 'terminal_without_charge', p_evidence_id, 'charged at most ' || v_total, v_delay);
   end if;
@@ -327,7 +369,9 @@ begin
   v_evidence := ledger.store_evidence(v_seen -> 'evidence', v_seen -> 'usage');
   update ledger.attempt
   set remote_id = coalesce(v_seen ->> 'remoteId', remote_id),
-      has_trace = has_trace or v_seen ->> 'remoteId' is not null,
+      -- An id, a total, a status, what became of the work: whoever says so knows of the attempt.
+      has_trace = has_trace or v_seen ->> 'remoteId' is not null or v_seen ? 'execution' or v_kind = 'charge'
+                  or (v_kind = 'status' and v_seen ->> 'status' <> 'unknown'),
       question_count = question_count + case when p ->> 'via' = 'lookup' then 1 else 0 end
   where operation_key = v_key and attempt_no = v_attempt.attempt_no
   returning * into v_attempt;
@@ -337,19 +381,20 @@ begin
     perform ledger.lock_budgets(ledger.budgets_of_attempt(v_key, v_attempt.attempt_no)
       || ledger.budgets_of_request(v_operation.account_id, v_operation.scopes));
   end if;
+  -- What became of the work is taken in first: the end that a charge brings depends on it.
+  if v_seen ? 'execution' and v_attempt.ended_at is null then
+    perform ledger.observe_execution(v_key, v_attempt.attempt_no, v_seen ->> 'execution', v_evidence);
+  end if;
   case v_kind
     when 'charge' then
-      v_status := ledger.book_report_safely(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms'), v_evidence);
-      if v_seen ? 'execution' and v_operation.execution_status in ('not_started', 'running', 'unknown') then
-        update ledger.operation set execution_status = v_seen ->> 'execution' where operation_key = v_key;
-      end if;
+      v_status := ledger.book_report_safely(v_attempt, v_seen || jsonb_build_object('question_delay_ms', p -> 'question_delay_ms', 'via', p -> 'via'), v_evidence);
       if v_status = 'ended_free' then
         perform ledger.end_free_and_go_on(v_operation, v_attempt, null, v_evidence, p);
       end if;
     when 'not_accepted' then
       v_status := ledger.record_not_accepted(v_operation, v_attempt, v_evidence, p);
     when 'status' then
-      update ledger.operation set execution_status = v_seen ->> 'status' where operation_key = v_key;
+      perform ledger.observe_execution(v_key, v_attempt.attempt_no, v_seen ->> 'status', v_evidence);
       perform ledger.retain(v_attempt,
         case when v_seen ->> 'status' in ('not_started', 'running') then 'in_flight' else 'unknown' end,
         case v_seen ->> 'status' when 'not_started' then null when 'running' then null
@@ -469,6 +514,8 @@ begin
   if not found then
     insert into ledger.unmatched_report (provider, attempt_key, report, recorded_at)
     values (p ->> 'provider', p ->> 'attempt_key', p, ledger.now());
+    perform ledger.raise_alert('unmatched_report', null, null,
+      jsonb_build_object('provider', p ->> 'provider', 'attemptKey', p ->> 'attempt_key'), p ->> 'attempt_key');
     return jsonb_build_object('status', 'unmatched');
   end if;
   return ledger.record_observation(jsonb_build_object(

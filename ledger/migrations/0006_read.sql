@@ -37,10 +37,24 @@ from ledger.attempt
 join ledger.operation using (operation_key)
 left join ledger.evidence on evidence.evidence_id = attempt.end_evidence_id;
 
+-- Whether somebody must look. A wait needs nobody once it is over; what was charged or done otherwise than stated does.
+create function ledger.needs_operator(p_operation_key text) returns boolean
+language plpgsql stable security definer set search_path = ledger, pg_temp as $$
+begin
+  return (
+    select exists (
+      select 1 from ledger.alert join ledger.operation using (operation_key)
+      where alert.operation_key = p_operation_key
+        and (operation.closed_at is null or alert.kind in ('overrun', 'charge_after_end', 'cancel_not_honoured')))
+  );
+end;
+$$;
+
 create view ledger.operation_view as
 select operation.operation_key, operation.account_id, operation.operation_id, operation.kind, operation.workflow_id,
        operation.task_id, operation.outcome, operation.cancel, operation.execution_status, operation.created_at,
-       operation.closed_at, operation.request_digest, operation.answer_digest,
+       operation.closed_at, operation.request_digest, operation.answer_digest, operation.cancel_requested_at,
+       operation.restarted_at,
        case when operation.state = 'dispatched' and bool_or(attempt.phase = 'unknown') then 'unknown' else operation.state end as state,
        (array_agg(attempt.route order by attempt.attempt_no desc))[1] as route,
        (array_agg(attempt.provider order by attempt.attempt_no desc))[1] as provider,
@@ -49,6 +63,10 @@ select operation.operation_key, operation.account_id, operation.operation_id, op
        sum(attempt.held_amount)::bigint as held_amount,
        sum(attempt.charged_amount)::bigint as charged_amount,
        min(attempt.unknown_since) as unknown_since,
+       min(attempt.next_question_due_at) as next_question_due_at,
+       (array_agg(attempt.remote_id order by attempt.attempt_no desc))[1] as remote_id,
+       (array_agg(attempt.last_answer order by attempt.attempt_no desc))[1] as last_answer,
+       ledger.needs_operator(operation.operation_key) as needs_operator,
        ledger.now() as read_at
 from ledger.operation
 join ledger.attempt_view attempt using (operation_key)
@@ -80,6 +98,11 @@ select event.operation_key, operation.account_id, operation.operation_id, event.
 from ledger.operation_event event
 join ledger.operation using (operation_key)
 left join ledger.evidence using (evidence_id);
+
+create view ledger.alert_view as
+select alert.alert_id, alert.kind, alert.operation_key, operation.account_id, operation.operation_id, alert.attempt_no,
+       alert.budget_id, alert.detail, alert.recorded_at, alert.real_at
+from ledger.alert left join ledger.operation using (operation_key);
 
 create view ledger.refusal_view as
 select operation_key, account_id, operation_id, route, reason, nullif(budget_id, '') as budget_id, numbers, refusal_count,
@@ -120,6 +143,13 @@ begin
       'operationKey', operation.operation_key, 'accountId', operation.account_id, 'operationId', operation.operation_id,
       'kind', operation.kind, 'state', operation.state, 'outcome', operation.outcome, 'cancel', operation.cancel,
       'executionStatus', operation.execution_status, 'answerRef', operation.answer_digest,
+      'cancelSentCount', operation.cancel_sent_count, 'cancelLastAnswer', operation.cancel_last_answer,
+      'taskId', operation.task_id, 'workflowId', operation.workflow_id,
+      'needsOperator', ledger.needs_operator(operation.operation_key),
+      'alerts', (select coalesce(jsonb_agg(jsonb_build_object(
+                   'kind', alert.kind, 'attemptNo', alert.attempt_no, 'at', alert.recorded_at, 'detail', alert.detail,
+                   'isNew', alert.raised_in = pg_current_xact_id_if_assigned()) order by alert.alert_id), '[]')
+                 from ledger.alert where alert.operation_key = operation.operation_key),
       'budgetIds', (select coalesce(jsonb_agg(distinct period.budget_id), '[]')
                     from ledger.hold join ledger.budget_period period using (budget_period_id)
                     where hold.operation_key = operation.operation_key),
@@ -135,7 +165,9 @@ begin
           'unknownMs', floor(extract(epoch from ledger.now() - attempt.unknown_since) * 1000)::bigint,
           'remoteId', attempt.remote_id, 'questionCount', attempt.question_count, 'lastAnswer', attempt.last_answer,
           'nextQuestionDueAt', attempt.next_question_due_at,
+          'dueInMs', floor(extract(epoch from attempt.next_question_due_at - ledger.now()) * 1000)::bigint,
           'dispatchBeforePassed', attempt.dispatch_before <= ledger.now(),
+          'sentMs', floor(extract(epoch from ledger.now() - attempt.send_until) * 1000)::bigint,
           'timings', attempt.offer -> 'timings', 'pricedBy', attempt.priced_by) order by attempt.attempt_no)
         from ledger.attempt where attempt.operation_key = operation.operation_key),
       'refusal', (select numbers from ledger.refusal

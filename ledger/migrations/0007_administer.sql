@@ -70,6 +70,24 @@ begin
 end;
 $$;
 
+-- The budget of one task of one account, once. Status `created`, `exists`, or `exists_otherwise`: with another limit or
+-- unit, or of somebody else's task.
+create function ledger.open_task_budget(p_account_id text, p_task_id text, p_unit text, p_limit_amount bigint) returns text
+language plpgsql security definer set search_path = ledger, pg_temp as $$
+declare
+  v_scope  text := p_account_id || '/' || p_task_id;
+  v_status text;
+begin
+  v_status := ledger.create_budget('task/' || p_task_id, p_unit, p_limit_amount, 'none', 'UTC',
+    jsonb_build_array(jsonb_build_object('kind', 'task', 'value', v_scope)));
+  if v_status = 'exists' and not exists (
+    select 1 from ledger.budget_scope where budget_id = 'task/' || p_task_id and kind = 'task' and value = v_scope) then
+    return 'exists_otherwise';
+  end if;
+  return v_status;
+end;
+$$;
+
 create function ledger.add_scope(p_budget_id text, p_kind text, p_value text) returns text
 language plpgsql security definer set search_path = ledger, pg_temp as $$
 begin
@@ -179,6 +197,65 @@ language sql volatile security definer set search_path = ledger, pg_temp as $$
       or operation.state <> (array_agg(event.to_state order by event.event_no desc))[1];
 $$;
 
+-- Open operations whose next question is overdue, the oldest first: whoever should ask is gone or stuck.
+create function ledger.overdue_operations(p_grace_ms bigint, p_count_max integer) returns table (
+  operation_key text, account_id text, operation_id text, kind text, workflow_id text, overdue_ms bigint,
+  held_amount bigint, unit text)
+language plpgsql volatile security definer set search_path = ledger, pg_temp as $$
+begin
+  return query
+    select operation.operation_key, operation.account_id, operation.operation_id, operation.kind, operation.workflow_id,
+           floor(extract(epoch from ledger.now() - min(attempt.next_question_due_at)) * 1000)::bigint,
+           sum(attempt.amount)::bigint, min(attempt.unit)
+    from ledger.attempt join ledger.operation using (operation_key)
+    where attempt.next_question_due_at < ledger.now() - p_grace_ms * interval '1 millisecond'
+    group by operation.operation_key
+    order by min(attempt.next_question_due_at)
+    limit p_count_max;
+end;
+$$;
+
+-- The right to start a supervisor again: once for as long as its questions stay overdue, at most `per_minute` of all.
+-- Status `claimed`, `not_overdue`, `claimed_before` or `too_many`. A claim is an alert, whatever becomes of the start.
+create function ledger.claim_restart(p jsonb) returns jsonb
+language plpgsql security definer set search_path = ledger, pg_temp as $$
+declare
+  v_key       text := p ->> 'operation_key';
+  v_operation ledger.operation;
+  v_due       timestamptz;
+  v_recent    integer;
+begin
+  -- One limit for all sweepers, so they queue here.
+  perform pg_advisory_xact_lock(hashtextextended('ledger.claim_restart', 0));
+  perform ledger.lock_operation(v_key);
+  select * into v_operation from ledger.operation where operation_key = v_key for update;
+  select min(next_question_due_at) into v_due from ledger.attempt where operation_key = v_key and ended_at is null;
+  if v_due is null or v_due > ledger.now() then
+    return jsonb_build_object('status', 'not_overdue');
+  end if;
+  if v_operation.restarted_at >= greatest(v_due, ledger.now() - (p ->> 'again_after_ms')::bigint * interval '1 millisecond') then
+    return jsonb_build_object('status', 'claimed_before');
+  end if;
+  select count(*) into v_recent from ledger.operation where restarted_at > ledger.now() - interval '1 minute';
+  if v_recent >= (p ->> 'per_minute')::integer then
+    return jsonb_build_object('status', 'too_many');
+  end if;
+  update ledger.operation set restarted_at = ledger.now() where operation_key = v_key;
+  perform ledger.raise_alert(p ->> 'kind', v_key, null, jsonb_build_object('why', p ->> 'why'), ledger.now()::text);
+  return jsonb_build_object('status', 'claimed', 'snapshot', ledger.snapshot(v_key));
+end;
+$$;
+
+-- Somebody has paused the supervisor of an operation whose question is overdue: it is told, and left alone.
+create function ledger.tell_paused(p jsonb) returns jsonb
+language plpgsql security definer set search_path = ledger, pg_temp as $$
+begin
+  perform ledger.lock_operation(p ->> 'operation_key');
+  perform ledger.raise_alert('supervisor_paused', p ->> 'operation_key', null, '{}');
+  return jsonb_build_object('status', 'told');
+end;
+$$;
+
 -- What the application's role may do: execute the functions below and select from the views.
 create function ledger.grant_application(p_role text) returns void
 language plpgsql as $$
@@ -188,8 +265,9 @@ declare
 begin
   execute format('grant usage on schema ledger to %I', p_role);
   foreach v_function in array array[
-    'place_hold', 'take_fence', 'replay_terms', 'give_up', 'withdraw', 'end_ask', 'request_cancel', 'record_observation',
-    'mark_unknown', 'next_attempt', 'record_charge_report', 'put_body', 'get_body', 'read_operation', 'create_account', 'create_budget',
+    'place_hold', 'take_fence', 'replay_terms', 'give_up', 'withdraw', 'end_ask', 'request_cancel', 'record_cancel_answer',
+    'record_observation', 'overdue_operations', 'claim_restart', 'tell_paused', 'needs_operator',
+    'mark_unknown', 'next_attempt', 'record_charge_report', 'put_body', 'get_body', 'read_operation', 'snapshot', 'create_account', 'create_budget', 'open_task_budget', 'compare_terms',
     'add_scope', 'set_price', 'set_budget_frozen', 'check', 'now', 'is_trusted', 'price_version_of', 'budgets_of_request']
   loop
     execute format('grant execute on function %s to %I', 'ledger.' || v_function::text || ledger.signature_of(v_function), p_role);

@@ -71,6 +71,11 @@ const CAPABILITIES: ProviderCapabilities = {
     grade: 'documented',
     source: 'metered contract, idempotency: "kept_for_hours: 24"',
   },
+  retentionMs: {
+    value: null,
+    grade: 'documented',
+    source: 'metered contract: says nothing of how long a receipt is kept',
+  },
   chargeEvidence: {
     value: ['in_response', 'on_lookup'],
     grade: 'documented',

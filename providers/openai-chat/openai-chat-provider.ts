@@ -100,6 +100,11 @@ function describeCapabilities(isDirect: boolean): ProviderCapabilities {
     },
     replayIsDeduplicated: { value: false, grade: 'documented', source: NO_DEDUPE },
     dedupeWindowMs: { value: 0, grade: 'documented', source: NO_DEDUPE },
+    retentionMs: {
+      value: null,
+      grade: 'documented',
+      source: NO_LOOKUP,
+    },
     chargeEvidence: {
       value: ['in_response'],
       grade: 'documented',

@@ -169,8 +169,8 @@ describe('bad input', () => {
 
   test('a good input is taken, and a workflow id is the operation id where none was given', () => {
     expect(readLlmCallInput(good).kind).toBe('input');
-    expect(operationIdOf('call/acme/op-1', 'acme')).toBe('op-1');
-    expect(operationIdOf('my-own-id', 'acme')).toBe('my-own-id');
+    expect(operationIdOf('call', 'call/acme/op-1', 'acme')).toBe('op-1');
+    expect(operationIdOf('call', 'my-own-id', 'acme')).toBe('my-own-id');
     expect(problemOfId('op-1')).toBeUndefined();
   });
 });

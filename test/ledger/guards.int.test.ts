@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { openLedger } from '../../ledger/connection.js';
 import { placeHold } from '../../ledger/admit.js';
 import { withdraw } from '../../ledger/fence.js';
-import { setUpLedger } from '../../ledger/set-up.js';
+import { knownMigrations, setUpLedger } from '../../ledger/set-up.js';
 import { checkAtStartUp } from '../../ledger/start-up-checks.js';
 import { createTestLedger, type TestLedger, withDatabase } from '../support/ledger-database.js';
 import {
@@ -161,7 +161,8 @@ describe('set-up', () => {
     const applied = await Promise.all(
       Array.from({ length: 4 }, () => setUpLedger({ adminUrl, role })),
     );
-    expect(applied.map((names) => names.length).sort()).toEqual([0, 0, 0, 7]);
+    const { length } = await knownMigrations();
+    expect(applied.map((names) => names.length).sort()).toEqual([0, 0, 0, length]);
     const client = new pg.Client({ connectionString: adminUrl });
     await client.connect();
     expect((await client.query('select 1 from ledger.identity')).rows).toHaveLength(1);

@@ -50,6 +50,9 @@ const OBSERVATIONS: readonly ObservationJson[] = [
   charge('55'),
   floor('20'),
   floor('50'),
+  { ...floor('20'), execution: 'running' } as ObservationJson,
+  { ...floor('30'), execution: 'completed' } as ObservationJson,
+  { ...silence, execution: 'cancelled' } as ObservationJson,
   silence,
   running,
   { ...running, status: 'completed' } as ObservationJson,
@@ -230,7 +233,11 @@ function evolve(facts: AttemptFacts, seen: ObservationJson): AttemptFacts {
   ) as Observation;
   const priced = observation.kind === 'charge' ? observation.amount : undefined;
   const decision = decide(facts, observation, priced);
-  const traced = facts;
+  const shows =
+    observation.kind === 'charge' ||
+    (observation.kind === 'status' && observation.status !== 'unknown') ||
+    (observation.kind === 'no_answer' && observation.execution !== undefined);
+  const traced = { ...facts, hasTrace: facts.hasTrace || shows };
   switch (decision.action) {
     case 'capture':
       return { ...traced, phase: 'charged', capturedAmount: decision.amount };
@@ -239,8 +246,7 @@ function evolve(facts: AttemptFacts, seen: ObservationJson): AttemptFacts {
     case 'raise_floor':
       return {
         ...traced,
-        phase: 'in_flight',
-        hasTrace: true,
+        phase: decision.phase,
         floorAmount: decision.floor,
         heldAmount: decision.heldAmount,
       };
@@ -252,6 +258,6 @@ function evolve(facts: AttemptFacts, seen: ObservationJson): AttemptFacts {
       };
     case 'duplicate':
     case 'note_after_end':
-      return facts;
+      return traced;
   }
 }

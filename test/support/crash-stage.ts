@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { type CallHandle, createHoldfastClient } from '../../client/holdfast-client.js';
-import type { LlmCallResult } from '../../domain/call-result.js';
+import { createHoldfastClient } from '../../client/holdfast-client.js';
+import type { OperationHandle } from '../../client/operation-handle.js';
+import type { OperationResult } from '../../domain/operation-result.js';
 import { amount } from '../../domain/money.js';
 import type { AttemptSnapshot, OperationSnapshot } from '../../domain/snapshot.js';
 import { createAccount, createBudget, setPrice } from '../../ledger/administer.js';
@@ -30,7 +31,7 @@ export interface RowLock {
 export interface CrashStage {
   readonly stage: Stage;
   readonly accountId: string;
-  call(operationId: string): CallHandle;
+  call(operationId: string): OperationHandle;
   operation(operationId: string): Promise<OperationSnapshot | undefined>;
   attempt(operationId: string): Promise<AttemptSnapshot | undefined>;
   /** Locks what a step needs, so that it stands inside its transaction. */
@@ -41,7 +42,7 @@ export interface CrashStage {
   terminateBackend(pid: number): Promise<void>;
   query(statement: string): Promise<{ rows: unknown[] }>;
   receivedFor(operationId: string): Promise<number>;
-  settled(operationId: string): Promise<LlmCallResult>;
+  settled(operationId: string): Promise<OperationResult>;
   expectSettledOnce(operationId: string): Promise<void>;
   close(): Promise<void>;
 }

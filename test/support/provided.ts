@@ -6,6 +6,8 @@ declare module 'vitest' {
     databaseAdminUrl: string;
     /** A real Temporal server, with the search attributes registered. */
     temporalAddress: string;
+    /** Of its own web pages; empty where the server was given and nobody said where they are. */
+    temporalUiUrl: string;
     temporalBinary: string;
   }
 }

@@ -33,6 +33,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   servers.userCount += 1;
   project.provide('databaseAdminUrl', servers.devstack.postgres.adminUrl);
   project.provide('temporalAddress', servers.devstack.temporal.address);
+  project.provide('temporalUiUrl', servers.devstack.temporal.uiUrl ?? '');
   project.provide('temporalBinary', servers.devstack.temporal.binaryPath ?? '');
   return async () => {
     servers.userCount -= 1;

@@ -7,11 +7,13 @@ import { join } from 'node:path';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import pino from 'pino';
 import { inject } from 'vitest';
-import type { LlmCallResult } from '../../domain/call-result.js';
+import type { OperationResult } from '../../domain/operation-result.js';
+import { noTelemetry, type Telemetry } from '../../activities/telemetry.js';
 import type { RouteSettings, RouteTimings } from '../../domain/route.js';
 import { amount } from '../../domain/money.js';
 import { createAccount, createBudget, setPrice } from '../../ledger/administer.js';
 import { createOpenAiChatProvider } from '../../providers/openai-chat/openai-chat-provider.js';
+import { createMeteredJobsProvider } from '../../providers/metered-jobs/metered-jobs-provider.js';
 import { createMeteredProvider } from '../../providers/metered/metered-provider.js';
 import {
   createProviderControl,
@@ -41,14 +43,20 @@ export interface Supervised {
     operationId: string,
     input?: object,
     options?: { readonly startDelay?: number },
-  ): Promise<WorkflowHandle<() => Promise<LlmCallResult>>>;
+  ): Promise<WorkflowHandle<() => Promise<OperationResult>>>;
+  /** Starts a job in the same way. */
+  startJob(
+    operationId: string,
+    input?: object,
+  ): Promise<WorkflowHandle<() => Promise<OperationResult>>>;
   close(): Promise<void>;
 }
 
 export interface SupervisedOptions {
   readonly label: string;
   readonly limit?: bigint;
-  readonly routes?: Partial<RouteSettings>;
+  readonly routes?: Partial<Omit<RouteSettings, 'kind'>>;
+  readonly telemetry?: Telemetry;
 }
 
 export async function superviseFor(options: SupervisedOptions): Promise<Supervised> {
@@ -82,12 +90,21 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
       ],
     });
   }
+  await setPrice(ledger, {
+    route: 'fake-job',
+    unit: 'credit',
+    rates: [
+      { dimension: 'request', rateAmount: amount(0n), perCount: 1n },
+      { dimension: 'ticks', rateAmount: amount(1n), perCount: 1n },
+    ],
+  });
   const route = (name: string, fallbacks: string[]): [string, RouteSettings] => [
     name,
     {
       route: name,
       provider: 'metered',
       model: name,
+      kind: 'call',
       maxTokensMax: 1_000,
       paidAttemptsPerSend: 1,
       timings: SHORT_TIMINGS,
@@ -99,7 +116,14 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
     },
   ];
   const metered = { baseUrl: url, apiKey: 'simulator' };
-  const routes = new Map([
+  const jobs: RouteSettings = {
+    ...{ route: 'fake-job', provider: 'jobs', model: 'fake-job' },
+    ...{ kind: 'job', boundMax: { ticks: 100 }, paidAttemptsPerSend: 1, timings: SHORT_TIMINGS },
+    ...{ fallbacks: [], fallbackWhileUnknown: 'wait', fallbackHold: 'each', sameRouteAttempts: 1 },
+    ...options.routes,
+  };
+  const routes = new Map<string, RouteSettings>([
+    ['fake-job', jobs],
     route('fake-priced', ['fake-fallback']),
     route('fake-fallback', []),
     ['plain', { ...route('plain', [])[1], provider: 'plain', model: 'fake-direct' }],
@@ -116,10 +140,12 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
       providers: new Map([
         ['metered', createMeteredProvider({ ...metered, name: 'metered' })],
         ['repeated', createMeteredProvider({ ...metered, name: 'repeated', asksBy: 'replay' })],
+        ['jobs', createMeteredJobsProvider({ ...metered, name: 'jobs' })],
         ['plain', createOpenAiChatProvider({ name: 'plain', baseUrl: `${url}/v1`, apiKey: 'any' })],
       ]),
       routes,
       logger: pino({ level: 'silent' }),
+      telemetry: options.telemetry ?? noTelemetry,
     },
   });
   const connection = await Connection.connect(temporalOptions);
@@ -131,7 +157,7 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
     accountId: account,
     routes,
     start: (operationId, input, startOptions) =>
-      temporal.workflow.start<() => Promise<LlmCallResult>>('llmCall', {
+      temporal.workflow.start<() => Promise<OperationResult>>('llmCall', {
         ...startOptions,
         taskQueue: 'holdfast',
         workflowId: `call/${account}/${operationId}`,
@@ -143,6 +169,14 @@ export async function superviseFor(options: SupervisedOptions): Promise<Supervis
             request: { messages: [{ role: 'user', content: 'Count to forty.' }] },
             ...input,
           },
+        ] as never,
+      }),
+    startJob: (operationId, input) =>
+      temporal.workflow.start<() => Promise<OperationResult>>('remoteJob', {
+        taskQueue: 'holdfast',
+        workflowId: `job/${account}/${operationId}`,
+        args: [
+          { accountId: account, route: 'fake-job', bound: { ticks: 20 }, request: {}, ...input },
         ] as never,
       }),
     async close() {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Client, Connection } from '@temporalio/client';
-import { type CallHandle, createHoldfastClient } from '../../client/holdfast-client.js';
+import { createHoldfastClient } from '../../client/holdfast-client.js';
+import type { OperationHandle } from '../../client/operation-handle.js';
 import { readBudget } from '../../ledger/read.js';
 import { runCli } from '../support/run-cli.js';
 import { superviseFor, type Supervised } from '../support/supervised.js';
@@ -23,7 +24,7 @@ afterAll(async () => {
   await stage.close();
 });
 
-function call(client: Client, operationId: string, maxTokens = 40): CallHandle {
+function call(client: Client, operationId: string, maxTokens = 40): OperationHandle {
   return createHoldfastClient({ client }).call({
     accountId: stage.accountId,
     operationId,
@@ -37,7 +38,7 @@ describe('the client', () => {
   test('P4: twenty admissions of one operation through two clients are one hold and one send', async () => {
     const handles = [stage.temporal, other].map((client) => call(client, 'raced'));
     const verdicts = await Promise.all(
-      Array.from({ length: 20 }, (_, no) => (handles[no % 2] as CallHandle).admit()),
+      Array.from({ length: 20 }, (_, no) => (handles[no % 2] as OperationHandle).admit()),
     );
     for (const verdict of verdicts) expect(['admitted', 'closed']).toContain(verdict.status);
     const results = await Promise.all(handles.map((handle) => handle.result()));

@@ -1,15 +1,11 @@
 // Each end that a call can have. With UPDATE_HISTORIES=1 the histories are saved for the replay
 // tests; do so when a change of order was meant, beside the old ones.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { WorkflowHandle } from '@temporalio/client';
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { saveHistory } from '../support/save-history.js';
 import { superviseFor, type Supervised } from '../support/supervised.js';
 
-const FOLDER = fileURLToPath(new URL('../histories', import.meta.url));
-const VERSION = '0.1.0';
 let stage: Supervised;
 
 beforeAll(async () => {
@@ -20,12 +16,8 @@ afterAll(async () => {
   await stage.close();
 });
 
-async function save(handle: WorkflowHandle, what: string): Promise<void> {
-  if (process.env['UPDATE_HISTORIES'] !== '1') return;
-  mkdirSync(FOLDER, { recursive: true });
-  const history = historyToJSON(await handle.fetchHistory());
-  writeFileSync(`${FOLDER}/llm-call-${VERSION}-${what}.json`, `${history}\n`);
-}
+const save = (handle: WorkflowHandle, what: string): Promise<void> =>
+  saveHistory(handle, `llm-call-0.1.0-${what}`);
 
 describe('the ends of a call', () => {
   test('settled at once', async () => {

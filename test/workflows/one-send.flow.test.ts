@@ -158,7 +158,7 @@ describe('P2: a supervisor that lives long', () => {
     const { handle, key } = await startSilent('reconfigured');
     await handle.terminate('test');
     const before = stage.routes.get('fake-priced');
-    if (before === undefined) throw new Error('no route');
+    if (before?.kind !== 'call') throw new Error('no route');
     stage.routes.set('fake-priced', { ...before, maxTokensMax: 2 });
     const limited = await stage.start('reconfigured');
     await expect.poll(() => limited.query<string>('explain')).toContain('Attempt 1');

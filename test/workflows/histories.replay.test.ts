@@ -22,7 +22,10 @@ beforeAll(async () => {
 });
 
 type SavedHistory = {
-  events: { activityTaskScheduledEventAttributes?: { activityType: { name: string } } }[];
+  events: {
+    activityTaskScheduledEventAttributes?: { activityType: { name: string } };
+    workflowExecutionStartedEventAttributes?: { workflowId: string };
+  }[];
 };
 
 const read = (name: string): SavedHistory =>
@@ -30,16 +33,21 @@ const read = (name: string): SavedHistory =>
 
 describe('saved histories', () => {
   test('there is one for each end', () => {
-    for (const end of ['settled-at-once', 'unknown-then-settled', 'refused', 'withdrawn', 'free']) {
-      expect(
-        histories.some((name) => name.endsWith(`-${end}.json`)),
-        end,
-      ).toBe(true);
-    }
+    const ends = [
+      ...['settled-at-once', 'unknown-then-settled', 'refused', 'withdrawn', 'free'].map(
+        (end) => `llm-call-0.1.0-${end}`,
+      ),
+      ...['settled', 'stopped-by-signal', 'taken-up-again'].map((end) => `remote-job-0.1.0-${end}`),
+      ...['finished', 'stopped'].map((end) => `agent-task-0.1.0-${end}`),
+    ];
+    for (const end of ends) expect(histories, end).toContain(`${end}.json`);
   });
 
   test.each(histories)('%s replays', async (name) => {
-    await Worker.runReplayHistory({ workflowBundle }, read(name), 'replayed');
+    const history = read(name);
+    // Ids of children are made from it.
+    const { workflowId } = history.events[0]?.workflowExecutionStartedEventAttributes ?? {};
+    await Worker.runReplayHistory({ workflowBundle }, history, workflowId);
   });
 
   test('a history that took other steps does not replay', async () => {

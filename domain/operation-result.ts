@@ -1,12 +1,14 @@
-// Call result
-// -----------
-// How a supervised call ended, and what its caller hears meanwhile.
+// Operation result
+// ----------------
+// How a supervised call or job ended, and what its caller hears meanwhile.
 
 import type { AmountJson, Unit } from './money.js';
 import type { Refusal } from './refusal.js';
+import type { CancelState } from './operation.js';
+import type { ExecutionStatus } from './observation.js';
 import type { OperationSnapshot } from './snapshot.js';
 
-export interface LlmCallResult {
+export interface OperationResult {
   readonly outcome: 'settled' | 'released' | 'refused' | 'stopped' | 'unavailable';
   readonly operationKey: string | null;
   readonly unit: Unit | null;
@@ -18,6 +20,10 @@ export interface LlmCallResult {
   /** What proved that nothing was charged, for `released`. */
   readonly proof: string | null;
   readonly lastAnswer: string | null;
+  /** What was observed of the work itself; it is never guessed from a charge. */
+  readonly execution: ExecutionStatus;
+  /** What became of a wish to stop. */
+  readonly cancel: CancelState;
   readonly refusal: Refusal | null;
 }
 
@@ -30,7 +36,7 @@ export type AnswerStatus =
   | 'unavailable'
   | 'unknown';
 
-export function resultOf(snapshot: OperationSnapshot): LlmCallResult {
+export function resultOf(snapshot: OperationSnapshot): OperationResult {
   const { attempts } = snapshot;
   const last = attempts.at(-1);
   const charged = attempts.filter((attempt) => attempt.chargedAmount !== null);
@@ -45,15 +51,17 @@ export function resultOf(snapshot: OperationSnapshot): LlmCallResult {
     attemptCount: attempts.length,
     proof: charged.length === 0 ? (last?.proof ?? null) : null,
     lastAnswer: last?.lastAnswer ?? null,
+    execution: snapshot.executionStatus,
+    cancel: snapshot.cancel,
     refusal: snapshot.outcome === 'refused' ? snapshot.refusal : null,
   };
 }
 
-export function refusedResult(refusal: Refusal): LlmCallResult {
+export function refusedResult(refusal: Refusal): OperationResult {
   return { ...NOTHING, outcome: 'refused', refusal };
 }
 
-export function unavailableResult(): LlmCallResult {
+export function unavailableResult(): OperationResult {
   return { ...NOTHING, outcome: 'unavailable' };
 }
 
@@ -66,11 +74,13 @@ const NOTHING = {
   attemptCount: 0,
   proof: null,
   lastAnswer: null,
+  execution: 'not_started',
+  cancel: 'none',
   refusal: null,
 } as const;
 
 /** What a caller hears of an answer, once the operation has ended. */
-export function answerStatusOf(result: LlmCallResult): AnswerStatus {
+export function answerStatusOf(result: OperationResult): AnswerStatus {
   switch (result.outcome) {
     case 'settled':
       return result.answerRef === null ? 'settled_without_answer' : 'answered';
