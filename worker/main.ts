@@ -13,7 +13,8 @@ import { openLedger } from '../ledger/connection.js';
 import { checkAtStartUp } from '../ledger/start-up-checks.js';
 import { createProvider } from '../providers/create-provider.js';
 import type { ProviderPort } from '../providers/port.js';
-import { startWorker } from './worker.js';
+import { openHealth } from './health.js';
+import { type RunningWorker, startWorker } from './worker.js';
 
 const EXIT_FAILED = 3;
 
@@ -44,6 +45,8 @@ async function main(): Promise<void> {
     applicationName: 'holdfast worker',
   });
   await checkAtStartUp(ledger);
+  const { databaseUrl } = config;
+  const health = await openHealth({ databaseUrl, at: config.health, logger });
   const worker = await startWorker({
     temporal: { ...config.temporal.connectionOptions, address: config.temporal.address },
     namespace: config.temporal.namespace,
@@ -52,6 +55,7 @@ async function main(): Promise<void> {
     dependencies: {
       ledger,
       logger,
+      telemetry: health.telemetry,
       providers: new Map(file.providers.map((settings) => [settings.name, openProvider(settings)])),
       routes: new Map(file.routes.map((route) => [route.route, route])),
     },
@@ -62,14 +66,26 @@ async function main(): Promise<void> {
       { cause: error },
     );
   });
+  health.workerStarted(worker);
   logger.info(
     {
       temporalAddress: config.temporal.address,
       routes: file.routes.map((route) => route.route),
+      healthPort: health.port,
     },
     'worker ready',
   );
-  process.stdout.write(`${JSON.stringify({ ready: true, pid: process.pid })}\n`);
+  // A key that is undefined is not printed.
+  const ready = { ready: true, pid: process.pid, healthPort: health.port };
+  process.stdout.write(`${JSON.stringify(ready)}\n`);
+  stopWhenAsked(worker);
+  await worker.finished;
+  await health.close();
+  await ledger.close();
+  logger.info('worker stopped');
+}
+
+function stopWhenAsked(worker: RunningWorker): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       worker.shutdown();
@@ -81,15 +97,14 @@ async function main(): Promise<void> {
       worker.shutdown();
     });
   }
-  await worker.finished;
-  await ledger.close();
-  logger.info('worker stopped');
 }
 
 function openProvider(settings: ProviderSettings): ProviderPort {
   switch (settings.kind) {
     case 'metered':
       return createProvider(settings);
+    case 'metered-jobs':
+      return createProvider({ ...settings, kind: 'metered_jobs' });
     case 'openai-chat':
       return createProvider({ ...settings, kind: 'openai_chat' });
   }

@@ -4,13 +4,17 @@
 
 import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, type State, Worker, type WorkerOptions } from '@temporalio/worker';
+import { Client } from '@temporalio/client';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import type { PlaceHoldInput } from '../activities/contract.js';
 import type { ActivityDependencies } from '../activities/dependencies.js';
 import { createDispatchActivities } from '../activities/dispatch.js';
 import { createLedgerActivities } from '../activities/ledger-activities.js';
 import { createReconcileActivities } from '../activities/ask.js';
+import { createSweepActivities } from '../activities/sweep.js';
+import { createFollowActivities, createTaskActivities } from '../activities/task-activities.js';
+import { createSupervisors } from '../client/supervisors.js';
 import { taskQueuesOf } from '../workflows/task-queues.js';
 
 export interface WorkerSettings {
@@ -22,7 +26,16 @@ export interface WorkerSettings {
   readonly shutdownGraceMs: number;
 }
 
+export interface QueueState {
+  readonly taskQueue: string;
+  /** Temporal's own word; RUNNING is the one that serves. */
+  readonly state: State;
+}
+
 export interface RunningWorker {
+  readonly queues: () => readonly QueueState[];
+  /** One question to the Temporal server; throws when it is not answered in time. */
+  readonly askServer: (limitMs: number) => Promise<void>;
   /** Resolves when every queue has stopped. */
   readonly finished: Promise<void>;
   readonly shutdown: () => void;
@@ -38,9 +51,8 @@ function workflowSource(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath
     : { workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)) };
 }
 
-/** Throws when the server or the namespace is not there. */
-export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
-  const connection = await NativeConnection.connect(settings.temporal);
+/** One worker a queue, each with the activities that are handed out there. */
+function createWorkers(settings: WorkerSettings, connection: NativeConnection): Promise<Worker[]> {
   const common = {
     connection,
     namespace: settings.namespace,
@@ -48,8 +60,10 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     shutdownForceTime: settings.shutdownGraceMs + 5_000,
   };
   const queues = taskQueuesOf(settings.taskQueue);
-  const ledgerActivities = createLedgerActivities(settings.dependencies);
-  const workers = await Promise.all([
+  const { dependencies, namespace } = settings;
+  const ledgerActivities = createLedgerActivities(dependencies);
+  const supervisors = createSupervisors(new Client({ connection, namespace }), settings.taskQueue);
+  return Promise.all([
     Worker.create({
       ...common,
       ...workflowSource(),
@@ -58,11 +72,11 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
         // Local: it runs beside the workflow, and needs no queue.
         placeHold: (request: PlaceHoldInput) => ledgerActivities.placeHold(request),
         // On the workflow's own queue, so that the server hands it out with the workflow's task.
-        ...createDispatchActivities(settings.dependencies),
+        ...createDispatchActivities(dependencies),
       },
       maxConcurrentActivityTaskExecutions: 100,
       // A bounded cache: a supervisor that waits for days costs memory only while it is cached.
-      maxCachedWorkflows: 500,
+      maxCachedWorkflows: 250,
       maxConcurrentWorkflowTaskExecutions: 40,
       // A killed worker's workflows are taken over within seconds.
       stickyQueueScheduleToStartTimeout: '3 seconds',
@@ -70,16 +84,29 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     Worker.create({
       ...common,
       taskQueue: queues.ledger,
-      activities: { ...ledgerActivities },
+      activities: {
+        ...ledgerActivities,
+        ...createTaskActivities(dependencies),
+        ...createSweepActivities({ dependencies, supervisors }),
+      },
       maxConcurrentActivityTaskExecutions: 20,
     }),
     Worker.create({
       ...common,
       taskQueue: queues.reconcile,
-      activities: { ...createReconcileActivities(settings.dependencies) },
+      activities: {
+        ...createReconcileActivities(dependencies),
+        ...createFollowActivities(dependencies, supervisors),
+      },
       maxConcurrentActivityTaskExecutions: 50,
     }),
   ]);
+}
+
+/** Throws when the server or the namespace is not there. */
+export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
+  const connection = await NativeConnection.connect(settings.temporal);
+  const workers = await createWorkers(settings, connection);
   const runs = workers.map((worker) => worker.run());
   const shutdown = (): void => {
     for (const worker of workers) {
@@ -96,5 +123,19 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
       await connection.close();
     }
   })();
-  return { finished, shutdown, connection };
+  return {
+    finished,
+    shutdown,
+    connection,
+    queues: () =>
+      workers.map((worker) => ({
+        taskQueue: worker.options.taskQueue,
+        state: worker.getState(),
+      })),
+    async askServer(limitMs) {
+      await connection.withDeadline(Date.now() + limitMs, () =>
+        connection.workflowService.getSystemInfo({}),
+      );
+    },
+  };
 }
