@@ -28,6 +28,18 @@ export function readAmount(flag: string, text: string, unit: Unit): Amount {
   }
 }
 
+const DURATION = /^(\d{1,6})(ms|s|m|h|d)$/;
+const MS_PER = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `15m` in milliseconds. */
+export function readDuration(flag: string, text: string): number {
+  const [, amount, unit] = DURATION.exec(text) ?? [];
+  if (amount === undefined || unit === undefined) {
+    throw misuse(flag, `is "${text}"; give a duration such as 30s, 15m, 2h or 9d`);
+  }
+  return Number(amount) * MS_PER[unit as keyof typeof MS_PER];
+}
+
 export function readCount(flag: string, text: string): number {
   if (!/^[1-9]\d{0,9}$/.test(text)) {
     throw misuse(flag, `is "${text}"; give a whole number, 1 or more`);

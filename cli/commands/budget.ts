@@ -199,6 +199,9 @@ interface PriceFlags {
   readonly perOutputToken?: string;
   readonly perMillionInputTokens?: string;
   readonly perMillionOutputTokens?: string;
+  readonly perTick?: string;
+  readonly perSecond?: string;
+  readonly perUnit?: string;
 }
 
 export function registerPrice(program: Command): void {
@@ -213,6 +216,9 @@ export function registerPrice(program: Command): void {
     .option('--per-output-token <amount>')
     .option('--per-million-input-tokens <amount>')
     .option('--per-million-output-tokens <amount>')
+    .option('--per-tick <amount>', 'of a route for jobs; so are --per-second and --per-unit')
+    .option('--per-second <amount>')
+    .option('--per-unit <amount>')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -228,6 +234,9 @@ export function registerPrice(program: Command): void {
           per_output_token: flags.perOutputToken,
           per_million_input_tokens: flags.perMillionInputTokens,
           per_million_output_tokens: flags.perMillionOutputTokens,
+          per_tick: flags.perTick,
+          per_second: flags.perSecond,
+          per_unit: flags.perUnit,
         },
         (field, text) => readAmount(`--${field.replaceAll('_', '-')}`, text, unit),
       );

@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import {
-  type AwaitedAnswer,
-  type CallHandle,
-  createHoldfastClient,
-} from '../../client/holdfast-client.js';
+import { createHoldfastClient } from '../../client/holdfast-client.js';
+import type { AwaitedAnswer, OperationHandle } from '../../client/operation-handle.js';
 import type { CallRequest } from '../../domain/call-input.js';
 import { describeRefusal } from '../../domain/refusal.js';
 import type { OperationSnapshot } from '../../domain/snapshot.js';
@@ -152,7 +149,7 @@ function tell(flags: CallFlags, { operationId, answer, snapshot, joined }: Heard
 
 const JOINED = ' (joined: it was asked for before, and its first request counts)';
 
-async function admit(handle: CallHandle, operationId: string): Promise<void> {
+async function admit(handle: OperationHandle, operationId: string): Promise<void> {
   const verdict = await withProgress('asking for admission', handle.admit());
   switch (verdict.status) {
     case 'admitted':

@@ -4,36 +4,29 @@ import { describeRefusal } from '../../domain/refusal.js';
 import {
   listOperations,
   type OperationRow,
-  readOperation,
+  readOperationByKey,
   readRefusals,
   readTimeline,
 } from '../../ledger/read.js';
 import { withLedger } from '../context.js';
-import { CommandEnd, EXIT, print, printJson, printTable, say, sayAge } from '../output.js';
-import { misuse, readCount } from '../read-flags.js';
-
-const STATES = ['held', 'dispatched', 'unknown', 'settled', 'released'];
+import { print, printJson, printTable, say, sayAge } from '../output.js';
+import {
+  filterOf,
+  oneOperation,
+  type SelectFlags,
+  unknownOperation,
+  withSelection,
+} from '../select-operations.js';
+import { registerActs } from './ops-acts.js';
 
 export function registerOps(program: Command): void {
   const ops = program.command('ops').description('operations: paid pieces of work');
-  ops
-    .command('list')
-    .description('the newest operations')
-    .option('--state <state>', STATES.join(', '))
+  withSelection(ops.command('list').description('the newest operations'))
     .option('--count <n>', 'how many at most', '50')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  npx holdfast ops list --state unknown')
-    .action(async (flags: { state?: string; count: string; json?: true }) => {
-      const { state } = flags;
-      if (state !== undefined && !STATES.includes(state)) {
-        throw misuse('--state', `is "${state}"; give one of ${STATES.join(', ')}`);
-      }
-      const rows = await withLedger((ledger) =>
-        listOperations(ledger, {
-          countMax: readCount('--count', flags.count),
-          ...(state !== undefined && { state }),
-        }),
-      );
+    .addHelpText('after', '\nExample:\n  npx holdfast ops list --state unknown --older-than 15m')
+    .action(async (flags: SelectFlags) => {
+      const filter = filterOf(flags);
+      const rows = await withLedger((ledger) => listOperations(ledger, filter));
       if (flags.json === true) printJson(rows);
       else list(rows);
     });
@@ -44,54 +37,80 @@ export function registerOps(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  npx holdfast ops show op-1')
     .action(show);
+  ops
+    .command('explain <id>')
+    .description('in plain English: where it stands, and what happens next')
+    .option('--account <id>', 'when several accounts use the same id')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  npx holdfast ops explain op-1')
+    .action(explain);
+  registerActs(ops);
 }
 
 function list(rows: readonly OperationRow[]): void {
   printTable(
-    ['account', 'operation', 'state', 'route', 'held', 'charged', 'unknown for', 'attempts'],
+    [
+      'account',
+      'operation',
+      'kind',
+      'state',
+      'route',
+      'held',
+      'charged',
+      'unknown for',
+      'cancel',
+      'look',
+    ],
     rows.map((row) => [
       row.account_id,
       row.operation_id,
+      row.kind,
       row.state,
       row.route,
       say(row.held_amount, row.unit),
       say(row.charged_amount, row.unit, row.closed_at === null ? 'unknown' : '-'),
       sayAge(row.unknown_since, row.read_at),
-      String(row.attempt_count),
+      row.cancel,
+      row.needs_operator ? 'yes' : '-',
     ]),
   );
 }
 
-async function show(id: string, flags: { account?: string; json?: true }): Promise<void> {
+interface OneFlags {
+  readonly account?: string;
+  readonly json?: true;
+}
+
+async function explain(id: string, flags: OneFlags): Promise<void> {
   await withLedger(async (ledger) => {
-    const found = (await listOperations(ledger, { id, countMax: 20 })).filter(
-      (row) => flags.account === undefined || row.account_id === flags.account,
-    );
+    const row = await oneOperation(ledger, id, flags.account);
+    const snapshot = await readOperationByKey(ledger, row.operation_key);
+    if (snapshot === undefined) throw unknownOperation(id);
+    const explanation = explainOperation(snapshot);
+    if (flags.json === true) printJson({ operationKey: row.operation_key, explanation });
+    else print(explanation);
+  });
+}
+
+async function show(id: string, flags: OneFlags): Promise<void> {
+  await withLedger(async (ledger) => {
     const refusals = await readRefusals(ledger, id);
-    const [row] = found;
-    if (found.length > 1) {
-      const accounts = found.map((one) => one.account_id).join(', ');
-      throw misuse(
-        '<id>',
-        `"${id}" is used by several accounts; give --account with one of ${accounts}`,
-      );
-    }
-    if (row === undefined && refusals.length === 0) {
-      throw new CommandEnd(
-        EXIT.refused,
-        `operation "${id}" is unknown; see: npx holdfast ops list`,
-      );
-    }
+    // What was refused before anything was held has no operation, and its refusals are all there is.
+    const row = await oneOperation(ledger, id, flags.account).catch((error: unknown) => {
+      if (refusals.length > 0) return undefined;
+      throw error;
+    });
     const snapshot =
-      row === undefined
-        ? undefined
-        : await readOperation(ledger, { accountId: row.account_id, operationId: row.operation_id });
+      row === undefined ? undefined : await readOperationByKey(ledger, row.operation_key);
     const events = row === undefined ? [] : await readTimeline(ledger, row.operation_key);
     if (flags.json === true) {
       printJson({ snapshot: snapshot ?? null, events, refusals });
       return;
     }
-    if (snapshot !== undefined) print(`${explainOperation(snapshot)}\n`);
+    if (snapshot !== undefined) {
+      print(`${explainOperation(snapshot)}\n`);
+      print(`Supervisor: workflow ${snapshot.workflowId}\n`);
+    }
     for (const refusal of refusals) {
       print(`refused ${refusal.refusal_count} times: ${describeRefusal(refusal.numbers)}`);
     }

@@ -6,32 +6,19 @@ import { DEFAULT_FILE } from '../../config/config.js';
 import { type FileConfig, loadConfigFile } from '../../config/config-file.js';
 import { createAccount, createBudget, setPrice } from '../../ledger/administer.js';
 import { setUpLedger } from '../../ledger/set-up.js';
-import { SEARCH_ATTRIBUTE_TYPES } from '../../workflows/search-attributes.js';
 import {
   currentConfig,
   currentRun,
   describeDatabase,
   nothingRunning,
   withLedger,
-  withTemporal,
 } from '../context.js';
 import { formatAmount } from '../../domain/money.js';
 import { CommandEnd, EXIT, print, printJson, printTable, withProgress } from '../output.js';
-
-/** Temporal's own numbers of these types, as its API defines them. */
-const INDEXED_VALUE_TYPES = { Keyword: 2, Int: 3, Bool: 5, Datetime: 6 } as const;
+import { registerSetUpTemporal } from './set-up-temporal.js';
 
 export function registerSetUp(program: Command): void {
-  program
-    .command('setup')
-    .description('prepare a server that was given')
-    .command('temporal')
-    .description('register the search attributes; twice without harm')
-    .addHelpText(
-      'after',
-      '\nExample:\n  TEMPORAL_ADDRESS=127.0.0.1:7233 npx holdfast setup temporal',
-    )
-    .action(setUpTemporal);
+  registerSetUpTemporal(program.command('setup').description('prepare a server that was given'));
   program
     .command('db')
     .description('the ledger database')
@@ -58,25 +45,6 @@ export function registerSetUp(program: Command): void {
     )
     .addHelpText('after', '\nExample:\n  npx holdfast config apply holdfast.yaml')
     .action(apply);
-}
-
-async function setUpTemporal(): Promise<void> {
-  await withTemporal(async (client) => {
-    const { namespace } = client.options;
-    await withProgress(
-      'registering',
-      client.connection.operatorService.addSearchAttributes({
-        namespace,
-        searchAttributes: Object.fromEntries(
-          Object.entries(SEARCH_ATTRIBUTE_TYPES).map(([name, type]) => [
-            name,
-            INDEXED_VALUE_TYPES[type],
-          ]),
-        ),
-      }),
-    );
-    print(`namespace ${namespace} knows ${Object.keys(SEARCH_ATTRIBUTE_TYPES).join(', ')}`);
-  });
 }
 
 async function setUpDatabase(flags: { test?: true }): Promise<void> {
@@ -142,12 +110,16 @@ function check(file: string | undefined, flags: { json?: true }): void {
   );
   print('');
   printTable(
-    ['route', 'provider', 'model', 'max tokens', 'fallback'],
+    ['route', 'provider', 'model', 'bound at most', 'fallback'],
     config.routes.map((route) => [
       route.route,
       route.provider,
       route.model,
-      String(route.maxTokensMax),
+      route.kind === 'call'
+        ? `output_tokens=${route.maxTokensMax}`
+        : Object.entries(route.boundMax)
+            .map(([dimension, most]) => `${dimension}=${most}`)
+            .join(', '),
       route.fallbacks.join(', ') || '-',
     ]),
   );

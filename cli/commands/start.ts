@@ -9,6 +9,7 @@ import type { Command } from 'commander';
 import { type Devstack, startDevstack } from '../../devstack/devstack.js';
 import type { SpawnedProcess } from '../../devstack/processes.js';
 import { readRunFile, removeRunFile, writeRunFile } from '../../devstack/run-file.js';
+import { registerSearchAttributes, scheduleSweeps } from '../../client/set-up-namespace.js';
 import { HoldfastError } from '../../domain/failure.js';
 import type { Scenario } from '../../scenario-runner/language/scenario.js';
 import { setUpDatabase } from '../../scenario-runner/play/ledger-databases.js';
@@ -18,6 +19,11 @@ import { SEARCH_ATTRIBUTE_TYPES } from '../../workflows/search-attributes.js';
 import { CHECKOUT_DIR, DIST_DIR, STATE_DIR } from '../context.js';
 import { EXIT } from '../output.js';
 import { type Figure, readStory, tellStory } from '../story.js';
+
+/** The sweeper's schedule here: who terminates a workflow in the UI sees it come back. */
+const SWEEP_EVERY_MS = 30_000;
+/** A remote job of the simulator costs a credit each. */
+const TICK_MS = 1_000;
 
 interface StartFlags {
   readonly exit?: true;
@@ -144,6 +150,7 @@ async function raise(
     temporalAddress: devstack.temporal.address,
     namespace: devstack.temporal.namespace,
     simulatorPrices: simulatorPrices(acts),
+    tickMs: TICK_MS,
     configText: (providerUrl) => configText(routesGiven(acts), providerUrl),
     onWorkerEnd: (ended) => {
       replaceWorker(stage, ended, progress);
@@ -164,8 +171,11 @@ async function raise(
     temporalBinary: devstack.temporal.binaryPath,
     configFile: stage.configFile,
   });
+  // A server that stood here before, or was given, may know less than this version shows.
+  await registerSearchAttributes(stage.temporal, SEARCH_ATTRIBUTE_TYPES);
   const worker = await stage.startWorker();
   progress(`worker process ${worker.pid} serves the queues`);
+  await scheduleSweeps(stage.temporal, { taskQueue: stage.taskQueue, everyMs: SWEEP_EVERY_MS });
   return { devstack, stage };
 }
 
