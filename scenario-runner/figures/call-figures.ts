@@ -6,12 +6,16 @@ import type { AttemptSnapshot, OperationSnapshot } from '../../domain/snapshot.j
 import { readTimeline } from '../../ledger/read.js';
 import type { CallFigures } from '../language/expect.js';
 import type { FigureText } from '../language/words.js';
+import { createSupervisors } from '../../client/supervisors.js';
+import { reportStop } from '../../domain/stop.js';
 import { sayAmount, toAmount } from '../play/numbers.js';
 import { callOf, check, operationOf, type Play, type PlayedCall } from '../play/play.js';
 
 const READ_OPERATION = 'ledger.read_operation';
 const TRUTH = 'GET /truth';
 const TEMPORAL = 'Temporal';
+/** How long a figure at Temporal may be behind the ledger, in milliseconds. */
+const SHOWN_LIMIT_MS = 3_000;
 
 interface Seen {
   readonly name: string;
@@ -142,9 +146,49 @@ const READERS: { readonly [W in Word]-?: Reader<W> } = {
     }));
   },
   explains: async ({ call }, wanted) => {
-    const actual = await call.handle.explain();
-    const ok = actual.includes(wanted);
-    return { name: 'explains', expected: wanted, actual, ok, source: TEMPORAL };
+    const says = (actual: string): boolean => actual.includes(wanted);
+    const actual = await untilShown(() => call.handle.explain(), says);
+    return { name: 'explains', expected: wanted, actual, ok: says(actual), source: TEMPORAL };
+  },
+  stop: plain('stop', (snapshot) => reportStop(snapshot).status),
+  alerts: ({ snapshot }, wanted) => {
+    const raised = [...new Set((snapshot?.alerts ?? []).map(({ kind }) => kind))].sort();
+    const expected = [...wanted].sort().join(',') || 'none';
+    return { name: 'alerts', expected, actual: raised.join(',') || 'none', source: READ_OPERATION };
+  },
+  needs_operator: ({ snapshot }, wanted) => ({
+    name: 'needs_operator',
+    expected: String(wanted),
+    actual: String(snapshot?.needsOperator ?? false),
+    source: READ_OPERATION,
+  }),
+  cancels: async (looking, wanted) => ({
+    name: 'cancels',
+    expected: String(wanted),
+    actual: String(await looking.play.stage.provider.cancelsUnder(keysOf(looking))),
+    source: TRUTH,
+  }),
+  remote: async (looking, wanted) => ({
+    name: 'remote',
+    expected: wanted,
+    actual: await looking.play.stage.provider.stateUnder(keysOf(looking)),
+    source: TRUTH,
+  }),
+  supervisor: async ({ play, call }, wanted) => {
+    const { temporal, taskQueue } = play.stage;
+    const found = await createSupervisors(temporal, taskQueue).look(call.handle.workflowId);
+    return { name: 'supervisor', expected: wanted, actual: found.supervisor, source: TEMPORAL };
+  },
+  history_at_most: async (looking, wanted) => {
+    const described = await describe(looking);
+    const actual = described?.historyLength ?? 0;
+    return {
+      name: 'history_at_most',
+      expected: `<= ${wanted}`,
+      actual: String(actual),
+      ok: actual > 0 && actual <= wanted,
+      source: TEMPORAL,
+    };
   },
   temporal: async (looking, wanted) => {
     const described = await describe(looking);
@@ -152,18 +196,38 @@ const READERS: { readonly [W in Word]-?: Reader<W> } = {
     return { name: 'temporal', expected: wanted, actual, source: TEMPORAL };
   },
   attributes: async (looking, wanted) => {
-    const described = await describe(looking);
-    const attributes = new Map(
-      described?.typedSearchAttributes.getAll().map(({ key, value }) => [key.name, String(value)]),
+    return untilShown(
+      () => readAttributes(looking, wanted),
+      (seen) => seen.every(({ expected, actual }) => expected === actual),
     );
-    return Object.entries(wanted).map(([name, expected]) => ({
-      name: `attribute ${name}`,
-      expected: String(expected),
-      actual: attributes.get(name) ?? 'none',
-      source: TEMPORAL,
-    }));
   },
 };
+
+/** A supervisor shows what the ledger has said to it, a moment later. */
+async function untilShown<T>(read: () => Promise<T>, isShown: (value: T) => boolean): Promise<T> {
+  const until = performance.now() + SHOWN_LIMIT_MS;
+  for (;;) {
+    const value = await read();
+    if (isShown(value) || performance.now() > until) return value;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function readAttributes(
+  looking: Looking,
+  wanted: NonNullable<CallFigures['attributes']>,
+): Promise<Seen[]> {
+  const described = await describe(looking);
+  const attributes = new Map(
+    described?.typedSearchAttributes.getAll().map(({ key, value }) => [key.name, String(value)]),
+  );
+  return Object.entries(wanted).map(([name, expected]) => ({
+    name: `attribute ${name}`,
+    expected: String(expected),
+    actual: attributes.get(name) ?? 'none',
+    source: TEMPORAL,
+  }));
+}
 
 function describe({ play, call }: Looking) {
   const handle = play.stage.temporal.workflow.getHandle(call.handle.workflowId);

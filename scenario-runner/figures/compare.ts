@@ -12,6 +12,7 @@ import { countUnmatchedReports } from '../play/raw-ledger.js';
 import { unitOf } from '../play/settings.js';
 import { compareCall } from './call-figures.js';
 import { compareHeard, compareOutcomes } from './heard.js';
+import { compareTask } from './task-figures.js';
 
 const BUDGET_VIEW = 'ledger.budget_view';
 const TRUTH = 'GET /truth';
@@ -22,6 +23,9 @@ export async function compare(play: Play, expected: Expectation, line: number): 
   }
   for (const [name, figures] of Object.entries(expected.calls ?? {})) {
     await compareCall(play, { name, figures, line });
+  }
+  for (const [name, figures] of Object.entries(expected.tasks ?? {})) {
+    await compareTask(play, { name, figures, line });
   }
   if (expected.provider !== undefined) await compareProvider(play, expected.provider, line);
   compareHeard(play, expected, line);
@@ -85,6 +89,7 @@ async function compareProvider(
     received: BigInt(requests.length),
     accepted: BigInt(requests.filter((request) => request.outcome === 'accepted').length),
     charged: chargedBy(requests),
+    cancels: BigInt((await play.stage.provider.truth()).cancels.length),
   };
   for (const [word, text] of entriesOf(wanted)) {
     const expected = toAmount(text, 'credit', play.scenario.numbers);

@@ -12,8 +12,9 @@ export interface TrueRequest {
   readonly receivedAt: Micros;
   /** When it was decided: of an accepted one, when its work began. */
   readonly decidedAt: Micros;
-  /** What the work costs when it ends; null where none was started. */
+  /** What the work may still come to while it runs, and then what it came to; null where none was started. */
   readonly bill: bigint | null;
+  readonly isRunning: boolean;
   readonly answered: { readonly at: Micros; readonly status: number } | null;
 }
 
@@ -23,7 +24,7 @@ export interface TrueCharge {
   readonly key: string | null;
   readonly at: Micros;
   readonly total: bigint;
-  readonly cause: 'accept' | 'answer' | 'finish' | 'correction';
+  readonly cause: 'accept' | 'answer' | 'finish' | 'tick' | 'correction';
 }
 
 /** A statement that left for the client completely. */
@@ -32,6 +33,8 @@ export interface TrueReport {
   readonly at: Micros;
   readonly status: string;
   readonly charge: bigint | null;
+  /** Whether it says that nothing more will be charged. */
+  readonly final: boolean;
 }
 
 export interface OracleTruth {

@@ -17,7 +17,7 @@ import { Bound, listMovements } from './movements.js';
 
 const TIME_TO_BOOK_US = 3_000_000;
 const FOR_WANT_OF_ROOM = new Set(['exceeds_available', 'exceeds_limit']);
-const FINAL_STATUSES = new Set(['completed', 'failed']);
+const FINAL_STATUSES = new Set(['completed', 'cancelled', 'failed']);
 /** What the provider documents as refused before any work; after any other refusal a hold is kept with reason. */
 const REFUSED_BEFORE_WORK = new Set([401, 503]);
 
@@ -110,7 +110,8 @@ function totalOf(charges: readonly TrueCharge[], until: Micros): bigint {
 
 function newestCharge(reports: readonly TrueReport[], by: Micros): bigint | null {
   const known = reports.filter(
-    ({ at, status, charge }) => at <= by && charge !== null && FINAL_STATUSES.has(status),
+    ({ at, status, charge, final }) =>
+      at <= by && charge !== null && final && FINAL_STATUSES.has(status),
   );
   return known.sort((a, b) => a.at - b.at).at(-1)?.charge ?? null;
 }

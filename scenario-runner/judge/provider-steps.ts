@@ -4,7 +4,8 @@
 // charge states a total.
 //
 // 1. What can still be charged is the bill until the first charge, and after it whatever the provider goes on to
-//    charge by itself. A correction is no part of it: nobody can hold an amount against it.
+//    charge by itself; of what still runs it is the bill in any case. A correction is no part of it: nobody can hold
+//    an amount against it.
 // 2. The simulator stamps whole milliseconds, cut off: a step of 10 ms happened anywhere before 11 ms, and the
 //    ledger stamps microseconds. A step that raises is therefore taken as 2 ms later than its stamp, and a step
 //    that lowers at its stamp. Only facts less than 2 ms apart can change places by that, in the product's favour.
@@ -63,19 +64,21 @@ function draftSteps(
   attemptKey: string,
   charges: readonly TrueCharge[],
 ): Draft[] {
-  const { seq, bill } = request;
+  const { seq } = request;
+  const bill = request.bill ?? 0n;
+  const open = request.isRunning ? bill : 0n;
   const step = (at: Micros, charged: bigint, coming: bigint): Draft => {
-    return { seq, attemptKey, at, charged, exposure: charged > coming ? charged : coming };
+    return { seq, attemptKey, at, charged, exposure: larger(charged, coming) };
   };
   const own = charges.filter((charge) => charge.cause !== 'correction');
-  const first = own.length === 0 && charges.length === 0 ? (bill ?? 0n) : mostOf(own);
-  const drafts = [step(request.decidedAt, 0n, first)];
+  const first = own.length === 0 && charges.length === 0 ? bill : mostOf(own);
+  const drafts = [step(request.decidedAt, 0n, larger(open, first))];
   let counted = 0n;
   for (const [index, charge] of charges.entries()) {
     const { total } = charge;
     counted = charge.cause === 'correction' && total > counted ? counted : total;
     const coming = mostOf(charges.slice(index + 1).filter((each) => each.cause !== 'correction'));
-    const next = step(charge.at, counted, coming);
+    const next = step(charge.at, counted, larger(open, coming));
     // Booked in the same millisecond is booked together: only what it comes to was ever true.
     if (drafts.at(-1)?.at === charge.at) drafts.pop();
     drafts.push(next);
@@ -96,5 +99,9 @@ function orderSteps(drafts: readonly Draft[]): ProviderStep[] {
 }
 
 function mostOf(charges: readonly TrueCharge[]): bigint {
-  return charges.reduce((most, { total }) => (total > most ? total : most), 0n);
+  return charges.reduce((most, { total }) => larger(most, total), 0n);
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }

@@ -23,6 +23,7 @@ const schema = z.object({
       receivedRealAt: time,
       realAt: time,
       bill: credits.nullable(),
+      state: z.enum(['running', 'completed', 'cancelled', 'failed']).nullable(),
       answered: z.object({ realAt: time, status: z.int() }).nullable(),
     }),
   ),
@@ -32,10 +33,18 @@ const schema = z.object({
       key,
       realAt: time,
       total: credits,
-      cause: z.enum(['accept', 'answer', 'finish', 'correction']),
+      cause: z.enum(['accept', 'answer', 'finish', 'tick', 'correction']),
     }),
   ),
-  reports: z.array(z.object({ key, realAt: time, status: z.string(), charge: credits.nullable() })),
+  reports: z.array(
+    z.object({
+      key,
+      realAt: time,
+      status: z.string(),
+      charge: credits.nullable(),
+      final: z.boolean(),
+    }),
+  ),
 });
 
 /** Only what began after the request `fromSeq`; reports are told apart by their keys, which never come twice. */
@@ -45,8 +54,9 @@ export function readTruth(answer: unknown, fromSeq = 0): OracleTruth {
   return {
     requests: truth.requests
       .filter(isOfRun)
-      .map(({ receivedRealAt, realAt, answered, ...rest }) => ({
+      .map(({ receivedRealAt, realAt, answered, state, ...rest }) => ({
         ...rest,
+        isRunning: state === 'running',
         receivedAt: receivedRealAt,
         decidedAt: realAt,
         answered: answered === null ? null : { at: answered.realAt, status: answered.status },

@@ -54,7 +54,7 @@ function fromLedger(play: Play): Promise<TimelineLine[]> {
 }
 
 async function fromProvider(play: Play): Promise<TimelineLine[]> {
-  const { requests, charges } = await play.stage.provider.truth();
+  const { requests, charges, cancels } = await play.stage.provider.truth();
   const line = (at: string, what: string): TimelineLine => ({ at, who: 'provider', what });
   return [
     ...requests
@@ -65,6 +65,9 @@ async function fromProvider(play: Play): Promise<TimelineLine[]> {
           `${request.model ?? '?'} ${request.key ?? 'no key'}: ${request.outcome}`,
         ),
       ),
+    ...cancels.map((cancel) =>
+      line(cancel.realAt, `${cancel.key ?? 'no key'}: asked to stop, answers ${cancel.answer}`),
+    ),
     ...charges.map((charge) =>
       line(
         charge.realAt,
@@ -82,7 +85,7 @@ async function fromWorkflows(play: Play): Promise<TimelineLine[]> {
       return entries.map((entry) => ({
         at: entry.at,
         who: 'workflow' as const,
-        what: `${call.step.call}: ${entry.what}`,
+        what: `${call.name}: ${entry.what}`,
       }));
     }),
   );

@@ -36,17 +36,7 @@ export function checkFigures(scenario: Scenario, lineOf: LineOf): Problem[] {
       problemOfFormula(scenario, path, value) ?? problemOfAmount(scenario, path, value);
     if (message !== undefined) complain(path, message);
   }
-  for (const [index, { word, step }] of scenario.steps.entries()) {
-    const calls = word === 'call' ? [step] : word === 'together' ? step.together : [];
-    for (const call of calls) {
-      const unheard = HEARD_WORDS.find((heard) => call[heard] !== undefined);
-      if (call.detached !== true || unheard === undefined) continue;
-      complain(
-        ['steps', index, ...(word === 'call' ? [unheard] : ['together'])],
-        `a detached call hears nothing, so that "${unheard}" would never be compared`,
-      );
-    }
-  }
+  checkDetached(scenario, complain);
   for (const [path, expectation] of expectationsOf(scenario)) {
     for (const empty of emptyPlaces(expectation, path)) {
       complain(empty, 'expects nothing; name at least one figure');
@@ -59,6 +49,22 @@ export function checkFigures(scenario: Scenario, lineOf: LineOf): Problem[] {
     }
   }
   return problems;
+}
+
+/** Nothing that a detached asking would hear can be compared. */
+function checkDetached({ steps }: Scenario, complain: (path: Path, message: string) => void): void {
+  for (const [index, { word, step }] of steps.entries()) {
+    const isAlone = word === 'call' || word === 'job';
+    const askings = isAlone ? [step] : word === 'together' ? step.together : [];
+    for (const asking of askings) {
+      const unheard = HEARD_WORDS.find((heard) => asking[heard] !== undefined);
+      if (asking.detached !== true || unheard === undefined) continue;
+      complain(
+        ['steps', index, isAlone ? unheard : 'together'],
+        `a detached ${word === 'job' ? 'job' : 'call'} hears nothing, so that "${unheard}" would never be compared`,
+      );
+    }
+  }
 }
 
 /** Every value of the file with the place where it stands. */

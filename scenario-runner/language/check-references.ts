@@ -1,10 +1,23 @@
 // Whether every name that a scenario uses is one that it has, and whether it expects anything.
 
 import type { Scenario } from './scenario.js';
-import type { CallStep, Step } from './steps.js';
+import { type CallStep, type JobStep, nameOfAsking, type Step, type TaskStepOf } from './steps.js';
 import type { Problem } from './unusable.js';
 
-export const DEFAULT_ROUTES = ['fake-priced', 'fake-direct', 'fake-fallback', 'fake-unpriced'];
+export const DEFAULT_ROUTES = [
+  'fake-priced',
+  'fake-direct',
+  'fake-fallback',
+  'fake-unpriced',
+  'fake-job',
+];
+const JOB_ROUTE = 'fake-job';
+
+/** Whether a route is for remote jobs: by its provider, or by being the default one. */
+export function isForJobs({ given }: Scenario, route: string): boolean {
+  const provider = given.routes[route]?.provider;
+  return provider === undefined ? route === JOB_ROUTE : provider === 'jobs';
+}
 
 type LineOf = (path: readonly PropertyKey[]) => number;
 
@@ -49,6 +62,10 @@ const TOLD_CALLS = [
   'cancel',
   'restart',
   'report',
+  'cancelling',
+  'signal',
+  'reset',
+  'delete',
 ] as const;
 
 function checkCalls(scenario: Scenario, problems: Problem[]): void {
@@ -56,41 +73,57 @@ function checkCalls(scenario: Scenario, problems: Problem[]): void {
   const accounts = accountsOf(scenario);
   const routes = routesOf(scenario);
   const complain = (line: number, message: string): void => void problems.push({ line, message });
-  const begin = (call: CallStep, line: number): void => {
-    if (known.has(call.call))
+  const pays = (name: string, account: string | undefined, line: number): void => {
+    if (account === undefined && accounts.length !== 1) {
       complain(
         line,
-        `a second call "${call.call}"; give it another name, and \`operation\` to repeat an id`,
-      );
-    known.add(call.call);
-    if (call.account === undefined && accounts.length !== 1) {
-      complain(
-        line,
-        `call "${call.call}" names no account, and there is not exactly one; known are ${accounts.join(', ')}`,
+        `"${name}" names no account, and there is not exactly one; known are ${accounts.join(', ')}`,
       );
     }
-    if (call.account !== undefined && !accounts.includes(call.account)) {
-      complain(line, `"${call.account}" is not an account; known are ${accounts.join(', ')}`);
-    }
-    if (call.hears !== 'invalid' && !routes.includes(call.route)) {
-      complain(line, `"${call.route}" is not a route; known are ${routes.join(', ')}`);
+    if (account !== undefined && !accounts.includes(account)) {
+      complain(line, `"${account}" is not an account; known are ${accounts.join(', ')}`);
     }
   };
+  const name = (told: string, line: number): void => {
+    if (known.has(told))
+      complain(
+        line,
+        `a second call, job or task "${told}"; give it another name, and \`operation\` to repeat an id`,
+      );
+    known.add(told);
+  };
+  const begin = (step: CallStep | JobStep, line: number): void => {
+    const told = nameOfAsking(step);
+    name(told, line);
+    pays(told, step.account, line);
+    if (step.hears !== 'invalid' && !routes.includes(step.route)) {
+      complain(line, `"${step.route}" is not a route; known are ${routes.join(', ')}`);
+    }
+  };
+  const beginTask = (step: TaskStepOf, line: number): void => {
+    name(step.task, line);
+    pays(step.task, step.account, line);
+    for (const each of step.steps) name(`${step.task}.${each.id}`, line);
+  };
   for (const { word, line, step } of scenario.steps) {
-    if (word === 'call') begin(step, line);
+    if (word === 'call' || word === 'job') begin(step, line);
+    if (word === 'task') beginTask(step, line);
     if (word === 'together') for (const call of step.together) begin(call, line);
     for (const told of namesIn({ word, line, step } as Step)) {
       if (!known.has(told)) complain(line, `refers to "${told}", which no step before it calls`);
     }
   }
-  for (const told of Object.keys(scenario.expect?.calls ?? {})) {
+  const expected = [scenario.expect?.calls, scenario.expect?.tasks];
+  for (const told of expected.flatMap((each) => Object.keys(each ?? {}))) {
     if (!known.has(told))
       complain(scenario.expectLine, `expects of "${told}", which no step calls`);
   }
 }
 
 function namesIn({ word, step }: Step): string[] {
-  if (word === 'expect') return Object.keys(step.expect.calls ?? {});
+  if (word === 'expect') {
+    return [step.expect.calls, step.expect.tasks].flatMap((each) => Object.keys(each ?? {}));
+  }
   if (word === 'release') return step.release === 'all' ? [] : [step.release];
   return (TOLD_CALLS as readonly string[]).includes(word)
     ? [String((step as Record<string, unknown>)[word])]

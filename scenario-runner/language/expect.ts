@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import {
+  alertKind,
   byEvent,
   byOutcome,
   byReason,
@@ -10,9 +11,27 @@ import {
   outcome,
   phase,
   proof,
+  stopStatus,
   unknownReason,
 } from './ledger-words.js';
 import { count, duration, figure, name, signedFigure, wholeFigure } from './words.js';
+
+const taskFigures = z.strictObject({
+  status: z.enum(['running', 'answered', 'finished', 'refused']).optional(),
+  steps: z
+    .record(name, z.enum(['waiting', 'started', 'answered', 'ended', 'skipped', 'invalid']))
+    .optional(),
+  stops: z
+    .record(name, z.union([z.literal('none'), stopStatus]))
+    .describe('What the report says of each step once a stop is wanted.')
+    .optional(),
+  charged: z
+    .record(name, z.union([z.literal('unknown'), figure]))
+    .describe('What the report says that each step was charged.')
+    .optional(),
+  temporal: z.enum(['RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED']).optional(),
+});
+export type TaskFigures = z.infer<typeof taskFigures>;
 
 const budgetFigures = z.strictObject({
   limit: figure.optional(),
@@ -75,16 +94,30 @@ const callFigures = z.strictObject({
     .describe('Search attributes in Temporal.')
     .optional(),
   explains: z.string().describe('What the explanation of the call must contain.').optional(),
+  stop: stopStatus
+    .describe('What is said of a wish to stop it, by the one function that may say it.')
+    .optional(),
+  alerts: z.array(alertKind).describe('Each must have been raised, and no other.').optional(),
+  needs_operator: z.boolean().optional(),
+  cancels: count.describe('Wishes to stop that the provider received for it.').optional(),
+  remote: z
+    .enum(['none', 'running', 'completed', 'cancelled', 'failed'])
+    .describe("What became of the work, by the provider's own book.")
+    .optional(),
+  supervisor: z.enum(['alive', 'paused', 'missing', 'stuck']).optional(),
+  history_at_most: count.describe("Events in the history of the supervisor's run.").optional(),
 });
 export type CallFigures = z.infer<typeof callFigures>;
 
 export const expectation = z.strictObject({
   budgets: z.record(name, budgetFigures).optional(),
   calls: z.record(name, callFigures).optional(),
+  tasks: z.record(name, taskFigures).optional(),
   provider: z
     .strictObject({
       received: count.optional(),
       accepted: count.optional(),
+      cancels: count.describe('Wishes to stop that it received.').optional(),
       charged: wholeFigure.optional(),
     })
     .optional(),

@@ -28,9 +28,9 @@ const budget = z.strictObject({
 
 const route = z.strictObject({
   provider: z
-    .enum(['metered', 'replay', 'chat'])
+    .enum(['metered', 'replay', 'chat', 'jobs'])
     .describe(
-      'metered can be asked by key, replay only deduplicates, chat states usage in its answer alone.',
+      'metered can be asked by key, replay only deduplicates, chat states usage in its answer alone, jobs runs remote jobs.',
     )
     .optional(),
   model: name.optional(),
@@ -39,6 +39,7 @@ const route = z.strictObject({
   fallback_hold: z.enum(['each', 'upfront']).optional(),
   same_route_attempts: count.optional(),
   max_tokens_max: z.int().positive().optional(),
+  ticks_max: z.int().positive().describe('Of a route for jobs.').optional(),
   dispatch_limit: duration.optional(),
   dispatch_before: duration.optional(),
   question_first: duration.optional(),
@@ -51,6 +52,7 @@ const price = z.strictObject({
   per_request: figure.optional(),
   per_input_token: figure.optional(),
   per_output_token: figure.optional(),
+  per_tick: figure.describe('Of a route for jobs.').optional(),
 });
 export type GivenPrice = z.infer<typeof price>;
 
@@ -68,13 +70,13 @@ export const given = z.strictObject({
   routes: z
     .record(name, route)
     .describe(
-      'Laid over the default routes fake-priced (falls back to fake-fallback), fake-direct, fake-fallback and fake-unpriced.',
+      'Laid over the default routes fake-priced (falls back to fake-fallback), fake-direct, fake-fallback, fake-unpriced, and fake-job for jobs.',
     )
     .default({}),
   prices: z
     .record(name, z.union([price, z.literal('none')], { error: 'give a mapping, or none' }))
     .describe(
-      'What the ledger expects a route to cost, laid over 1, 1 and 2 credits an output token for fake-priced, fake-direct and fake-fallback; none takes a price away.',
+      'What the ledger expects a route to cost, laid over 1, 1 and 2 credits an output token for fake-priced, fake-direct and fake-fallback, and 1 credit a tick for fake-job; none takes a price away.',
     )
     .default({}),
   provider_prices: z

@@ -1,9 +1,11 @@
 // The ledger's own words that a file may use: a misspelt one would compare nothing, and pass.
 
 import { z } from 'zod';
+import { ALERT_KINDS } from '../../domain/alert.js';
 import { UNKNOWN_REASONS } from '../../domain/observation.js';
 import { ATTEMPT_PHASES } from '../../domain/operation.js';
 import { REFUSAL_REASONS } from '../../domain/refusal.js';
+import { STOP_STATUSES } from '../../domain/stop.js';
 
 /** What the journal says of an operation; a test holds it to the functions that write it. */
 export const EVENT_KINDS = [
@@ -12,6 +14,14 @@ export const EVENT_KINDS = [
   'given_up',
   'withdrawn',
   'cancel_requested',
+  'cancel_acknowledged',
+  'cancel_refused',
+  'cancel_unsupported',
+  'cancel_unanswered',
+  'cancel_confirmed_stopped',
+  'cancel_not_honoured',
+  'status_regressed',
+  'alert',
   'replayed',
   'in_flight',
   'unknown',
@@ -40,6 +50,8 @@ const PROOFS = [
   'charged_zero',
 ] as const;
 
+export const alertKind = z.enum(ALERT_KINDS);
+export const stopStatus = z.enum(STOP_STATUSES);
 export const phase = z.enum(ATTEMPT_PHASES);
 export const unknownReason = z.enum(UNKNOWN_REASONS);
 export const heardReason = z.enum(HEARD_REASONS);

@@ -21,6 +21,13 @@ export const lookupWords = z.strictObject({
   body: bodyForm.optional(),
 });
 
+export const cancelWords = z.strictObject({
+  answer: z.enum(['stopped', 'acknowledged', 'refused', 'unsupported', 'drop', 'hang']).optional(),
+  status: z.int().min(400).max(599).optional(),
+  honoured_after_ticks: count.optional(),
+  lies: z.boolean().optional(),
+});
+
 export const switchWords = z.strictObject({
   answer: z.enum(['now', 'late', 'never']).optional(),
   delay_ms: count.optional(),
@@ -34,6 +41,10 @@ export const switchWords = z.strictObject({
   ends: z.enum(['completed', 'failed']).optional(),
   honours_key: z.boolean().optional(),
   lookup: lookupWords.optional(),
+  charge_lookup: lookupWords.optional(),
+  cancel: cancelWords.optional(),
+  shows: z.array(z.enum(['running', 'completed', 'cancelled', 'failed'])).optional(),
+  overruns: count.optional(),
   usage: z
     .enum(['exact', 'missing', 'null', 'zero', 'inconsistent', 'negative', 'later'])
     .optional(),
@@ -43,7 +54,7 @@ export const switchWords = z.strictObject({
   charge: creditText.optional(),
   stated_model: z.string().min(1).optional(),
   body: bodyForm.optional(),
-  id: z.enum(['omitted', 'duplicate']).optional(),
+  id: z.enum(['omitted', 'duplicate', 'odd']).optional(),
 });
 
 export const providerRule = z.strictObject({

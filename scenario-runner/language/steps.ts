@@ -5,11 +5,12 @@
 import { z } from 'zod';
 import { expectation } from './expect.js';
 import { byReason, heardReason } from './ledger-words.js';
-import { lookupWords, providerRule } from './provider-words.js';
+import { cancelWords, lookupWords, providerRule } from './provider-words.js';
 import { count, duration, figure, name, signedFigure, wholeFigure } from './words.js';
 
 const HEARD = ['admitted', 'refused', 'closed', 'invalid', 'unavailable', 'unknown'] as const;
 const REACHED = [
+  'started',
   'received',
   'held',
   'dispatched',
@@ -18,27 +19,29 @@ const REACHED = [
   'released',
   'ended',
   'answered',
+  'cancel_requested',
+  'cancel_acknowledged',
+  'cancel_refused',
+  'cancel_unsupported',
 ] as const;
 const WAYS = ['ledger', 'temporal', 'provider'] as const;
 
-/** A call through the typed client, or with nothing but Temporal's own. */
-const call = z.strictObject({
-  call: name,
+const via = z
+  .enum(['client', 'temporal'])
+  .describe("Through the typed client, or with nothing but Temporal's own.")
+  .default('client');
+
+/** What every asking can say, be it for a call or for a job. */
+const asking = {
   account: name.describe('The only account when left out.').optional(),
-  route: name.default('fake-priced'),
-  max_tokens: wholeFigure.default(4),
   operation: z
     .string()
-    .describe("The caller's own id; the name of the call when left out.")
+    .describe("The caller's own id; the name of the call or job when left out.")
     .optional(),
-  stream: z.literal(true).optional(),
   tags: z.array(name).optional(),
   end_user: name.optional(),
   task: name.optional(),
-  via: z
-    .enum(['client', 'temporal'])
-    .describe("Through the typed client, or with nothing but Temporal's own.")
-    .default('client'),
+  via,
   caller_waits: duration
     .describe(
       'How long its caller waits for an answer; without it the next step begins at the verdict.',
@@ -54,8 +57,60 @@ const call = z.strictObject({
   within: duration
     .describe('The verdict must come by then; a slow machine gets three times that.')
     .optional(),
+} as const;
+
+/** A call through the typed client, or with nothing but Temporal's own. */
+const call = z.strictObject({
+  call: name,
+  route: name.default('fake-priced'),
+  max_tokens: wholeFigure.default(4),
+  stream: z.literal(true).optional(),
+  ...asking,
 });
 export type CallStep = z.infer<typeof call>;
+
+/** A remote job; its bound is held, and sent as the provider's own limit. */
+const job = z.strictObject({
+  job: name,
+  route: name.default('fake-job'),
+  ticks: wholeFigure.describe('The bound: how many ticks may be bought at most.').default(20),
+  ...asking,
+});
+export type JobStep = z.infer<typeof job>;
+
+export function nameOfAsking(step: CallStep | JobStep): string {
+  return 'call' in step ? step.call : step.job;
+}
+
+/** An agent task: a plan of calls and jobs. Its operations are told of as `task.step`. */
+const task = z.strictObject({
+  task: name,
+  account: name.describe('The only account when left out.').optional(),
+  budget: wholeFigure.describe('A limit for the task alone, in credits.').optional(),
+  via,
+  hears: z
+    .enum(['started', 'exists', 'invalid'])
+    .describe('What whoever starts it hears.')
+    .default('started'),
+  steps: z
+    .array(
+      z.strictObject({
+        id: name,
+        after: z.array(name).optional(),
+        call: z
+          .strictObject({
+            route: name.default('fake-priced'),
+            max_tokens: wholeFigure.default(4),
+          })
+          .optional(),
+        job: z
+          .strictObject({ route: name.default('fake-job'), ticks: wholeFigure.default(20) })
+          .optional(),
+      }),
+    )
+    .min(1, { error: 'give at least one step' }),
+});
+export type TaskStepOf = z.infer<typeof task>;
 
 const together = z.strictObject({
   together: z
@@ -81,6 +136,8 @@ const ofCall = <Word extends string>(word: Word) =>
 
 export const STEPS = {
   call,
+  job,
+  task,
   together,
   wait_for: z.strictObject({
     wait_for: name,
@@ -111,7 +168,23 @@ export const STEPS = {
     charge: wholeFigure.optional(),
   }),
   correct: z.strictObject({ correct: name, charge: wholeFigure }),
-  lookup: z.strictObject({ lookup: name, answers: lookupWords }),
+  lookup: z.strictObject({
+    lookup: name,
+    answers: lookupWords,
+    charge_answers: lookupWords.describe('Of a job: the questions for its charge.').optional(),
+  }),
+  cancelling: z.strictObject({
+    cancelling: name,
+    answers: cancelWords.describe('How the provider takes a wish to stop this job from now on.'),
+  }),
+  ticks: z.strictObject({
+    ticks: count.describe('So many ticks pass at the provider; running jobs are charged for each.'),
+  }),
+  outage: z.strictObject({
+    outage: z
+      .enum(['begins', 'ends'])
+      .describe('Of the whole job service: status, charge and cancel answer 503.'),
+  }),
   forward: z.strictObject({
     forward: duration,
     clock: z.enum(['both', 'ledger', 'provider']).default('both'),
@@ -130,7 +203,37 @@ export const STEPS = {
   }),
   pass: z.strictObject({ pass: z.enum(WAYS) }),
   terminate: ofCall('terminate'),
-  cancel: ofCall('cancel'),
+  cancel: z.strictObject({
+    cancel: name,
+    via: z
+      .enum(['temporal', 'signal', 'update', 'operator'])
+      .describe(
+        "Temporal's own cancel, the signal, the update, or the ledger as `ops cancel` does.",
+      )
+      .default('temporal'),
+    times: count.default(1),
+  }),
+  signal: z.strictObject({
+    signal: name.describe('A call, a job or a task.'),
+    named: z.string().min(1, { error: 'give the name of the signal' }),
+    payload: z
+      .unknown()
+      .describe('Whatever arrives; without it the signal has no argument at all.')
+      .optional(),
+    times: count.default(1),
+  }),
+  reset: z.strictObject({
+    reset: name,
+    to: z.enum(['first_task', 'last_task']).default('first_task'),
+  }),
+  delete: ofCall('delete'),
+  lose: z.strictObject({
+    lose: z.literal('temporal').describe('Its whole database is thrown away.'),
+  }),
+  sweep: z.strictObject({
+    sweep: z.literal('supervisors'),
+    restarted: count.describe('How many are started again by it.').optional(),
+  }),
   restart: ofCall('restart'),
   report: z.strictObject({
     report: name,

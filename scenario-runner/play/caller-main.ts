@@ -2,14 +2,14 @@
 
 import { createInterface } from 'node:readline';
 import { Client, Connection } from '@temporalio/client';
-import { type AdmitAnswer, createHoldfastClient } from '../../client/holdfast-client.js';
-import type { LlmCallInput } from '../../domain/call-input.js';
+import { createHoldfastClient } from '../../client/holdfast-client.js';
+import type { AdmitAnswer, OperationInput } from '../../client/operation-handle.js';
 
 export interface CallerOrder {
   readonly temporalAddress: string;
   readonly namespace: string;
   readonly taskQueue: string;
-  readonly input: LlmCallInput & { readonly operationId: string };
+  readonly input: OperationInput;
 }
 
 export interface CallerWord {
@@ -28,7 +28,8 @@ async function main(): Promise<void> {
   const order = JSON.parse(String((await lines.next()).value)) as CallerOrder;
   const connection = await Connection.connect({ address: order.temporalAddress });
   const client = new Client({ connection, namespace: order.namespace });
-  const call = createHoldfastClient({ client, taskQueue: order.taskQueue }).call(order.input);
+  const holdfast = createHoldfastClient({ client, taskQueue: order.taskQueue });
+  const call = 'bound' in order.input ? holdfast.job(order.input) : holdfast.call(order.input);
   // A first round trip, so that the connection is warm when the word comes.
   await connection.workflowService.getSystemInfo({});
   say({ ready: true });

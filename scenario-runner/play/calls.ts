@@ -4,11 +4,10 @@
 // nothing but Temporal's own, alone or together, in this process or each in its own.
 
 import { join } from 'node:path';
-import type { AdmitAnswer } from '../../client/holdfast-client.js';
+import type { AdmitAnswer, OperationInput } from '../../client/operation-handle.js';
 import { type SpawnedProcess, spawnProcess } from '../../devstack/processes.js';
-import type { LlmCallInput } from '../../domain/call-input.js';
-import { callWorkflowId } from '../../domain/identity.js';
-import type { CallStep, StepOf } from '../language/steps.js';
+import { supervisorOf } from '../../domain/identity.js';
+import { type CallStep, type JobStep, nameOfAsking, type StepOf } from '../language/steps.js';
 import type { FigureText } from '../language/words.js';
 import type { CallerOrder, CallerWord } from './caller-main.js';
 import { sayAmount, toAmount, toCount } from './numbers.js';
@@ -18,7 +17,11 @@ const CALLER_LIMIT_MS = 30_000;
 /** Steps that are `together` should start within this; more is said, and is no failure. */
 const SPREAD_MS_MAX = 25;
 
-export async function playCall(play: Play, step: CallStep, line: number): Promise<void> {
+export async function playAsking(
+  play: Play,
+  step: CallStep | JobStep,
+  line: number,
+): Promise<void> {
   const call = register(play, step);
   if (step.detached === true) {
     ask(play, call).then(
@@ -26,7 +29,7 @@ export async function playCall(play: Play, step: CallStep, line: number): Promis
         call.verdict = verdict;
       },
       (error: unknown) => {
-        play.notes.push(`line ${line}: "${step.call}" could not ask: ${String(error)}`);
+        play.notes.push(`line ${line}: "${call.name}" could not ask: ${String(error)}`);
       },
     );
     return;
@@ -37,34 +40,41 @@ export async function playCall(play: Play, step: CallStep, line: number): Promis
   if (step.caller_waits !== undefined) {
     const heard = await call.handle.awaitAnswer(step.caller_waits);
     play.tell(
-      `the caller of "${step.call}" hears ${heard.status} after ${step.caller_waits} ms at most`,
+      `the caller of "${call.name}" hears ${heard.status} after ${step.caller_waits} ms at most`,
     );
   }
 }
 
-function register(play: Play, step: CallStep): PlayedCall {
-  const accountId = accountOf(play, step);
-  const operationId = step.operation ?? step.call;
+function register(play: Play, step: CallStep | JobStep): PlayedCall {
+  const name = nameOfAsking(step);
   const input = inputOf(play, step);
+  const { accountId, operationId } = input;
+  const { holdfast } = play.stage;
   const call: PlayedCall = {
-    ...{ step, accountId, operationId },
-    handle: play.stage.holdfast.call({ ...input, operationId }),
+    ...{ name, step, input, accountId, operationId },
+    kind: 'call' in step ? 'call' : 'job',
+    handle: 'bound' in input ? holdfast.job(input) : holdfast.call(input),
     verdict: undefined,
   };
-  play.calls.set(step.call, call);
+  play.calls.set(name, call);
   return call;
 }
 
-function inputOf(play: Play, step: CallStep): LlmCallInput {
-  const maxTokens = toCount(step.max_tokens, play.scenario.numbers);
+function inputOf(play: Play, step: CallStep | JobStep): OperationInput {
+  const { numbers } = play.scenario;
   return {
     accountId: accountOf(play, step),
+    operationId: step.operation ?? nameOfAsking(step),
     route: step.route,
-    maxTokens,
-    request: {
-      messages: [{ role: 'user', content: 'Count.' }],
-      ...(step.stream === true && { stream: true }),
-    },
+    ...('call' in step
+      ? {
+          maxTokens: toCount(step.max_tokens, numbers),
+          request: {
+            messages: [{ role: 'user', content: 'Count.' }],
+            ...(step.stream === true && { stream: true }),
+          },
+        }
+      : { bound: { ticks: toCount(step.ticks, numbers) }, request: { count: 'ticks' } }),
     ...(step.tags !== undefined && { tags: step.tags }),
     ...(step.end_user !== undefined && { endUser: step.end_user }),
     ...(step.task !== undefined && { taskId: step.task }),
@@ -72,12 +82,14 @@ function inputOf(play: Play, step: CallStep): LlmCallInput {
 }
 
 async function ask(play: Play, call: PlayedCall): Promise<AdmitAnswer> {
-  if (call.step.via === 'client') return call.handle.admit({ timeoutMs: CALLER_LIMIT_MS });
+  if (call.step?.via !== 'temporal') return call.handle.admit({ timeoutMs: CALLER_LIMIT_MS });
   const { temporal, taskQueue } = play.stage;
-  const workflow = await temporal.workflow.start('llmCall', {
+  const { operationId, ...input } = call.input;
+  const workflow = await temporal.workflow.start(supervisorOf(call.kind), {
     taskQueue,
-    workflowId: callWorkflowId(call.accountId, call.operationId),
-    args: [inputOf(play, call.step)],
+    workflowId: call.handle.workflowId,
+    // Its id is said by the workflow's, unless a plain client says another one.
+    args: [call.step.operation === undefined ? input : { ...input, operationId }],
     workflowTaskTimeout: '5 seconds',
   });
   return workflow.executeUpdate<AdmitAnswer, [object]>('admit', { args: [{}] });
@@ -96,13 +108,14 @@ function checkHeard(
   call: PlayedCall,
   { line, tookMs }: { readonly line: number; readonly tookMs?: number },
 ): void {
-  const { step, verdict } = call;
+  const { step, verdict, name: callName } = call;
+  if (step === undefined) return;
   const source = 'what the caller hears';
   const heard = verdict?.status ?? 'unknown';
   const after = tookMs === undefined ? '' : ` after ${tookMs} ms`;
-  play.tell(`"${step.call}" hears ${heard}${after}`);
+  play.tell(`"${callName}" hears ${heard}${after}`);
   const say = (name: string, expected: string, actual: string): void => {
-    check(play, { name: `call ${step.call} ${name}`, expected, actual, source, line });
+    check(play, { name: `call ${callName} ${name}`, expected, actual, source, line });
   };
   if (step.hears !== undefined) say('hears', step.hears, heard);
   if (step.reason !== undefined) say('reason', step.reason, reasonOf(verdict) ?? 'none');
@@ -110,7 +123,7 @@ function checkHeard(
   if (step.within !== undefined && tookMs !== undefined) {
     // A stated time fails a run only above three times it: machines are shared.
     check(play, {
-      name: `call ${step.call} within ms`,
+      name: `call ${callName} within ms`,
       expected: `<= ${step.within}`,
       actual: String(tookMs),
       ok: tookMs <= step.within * 3,
@@ -207,7 +220,7 @@ export async function playTogether(
   }
   await Promise.all(
     calls.map(async ({ step: each, handle }) => {
-      if (each.caller_waits !== undefined) await handle.awaitAnswer(each.caller_waits);
+      if (each?.caller_waits !== undefined) await handle.awaitAnswer(each.caller_waits);
     }),
   );
 }
@@ -234,7 +247,7 @@ async function askFromProcesses(play: Play, calls: readonly PlayedCall[]): Promi
           temporalAddress: play.stage.temporalAddress,
           namespace: play.stage.temporal.options.namespace,
           taskQueue: play.stage.taskQueue,
-          input: { ...inputOf(play, call.step), operationId: call.operationId },
+          input: call.input,
         };
         const prepared = caller.nextReady();
         caller.write(JSON.stringify(order));

@@ -42,6 +42,7 @@ export async function playScenario(options: PlayOptions): Promise<Played> {
   const play: Play = {
     ...{ scenario, stage, nameOf, fromSeq },
     calls: new Map(),
+    tasks: new Map(),
     checks: [],
     notes: [],
     ownServers: options.ownServers,
@@ -106,7 +107,7 @@ async function takeSteps(
 
 /** Whoever watches hears what is going on, once it has taken two seconds. */
 async function tellingOfLong(play: Play, step: Step, work: () => Promise<void>): Promise<void> {
-  const subject = Object.values(step.step)[0] as unknown;
+  const subject = Object.values(step.step)[0];
   const named = typeof subject === 'string' ? ` ${subject}` : '';
   const timer = setTimeout(() => {
     play.tell(`still at line ${step.line}: ${step.word.replaceAll('_', ' ')}${named} …`);

@@ -2,29 +2,48 @@
 // ----
 // One scenario on one stage: what every step needs to know, and what was seen so far.
 
-import type { AdmitAnswer, CallHandle } from '../../client/holdfast-client.js';
+import type {
+  AdmitAnswer,
+  OperationHandle,
+  OperationInput,
+} from '../../client/operation-handle.js';
+import type { TaskHandle } from '../../client/task-handle.js';
+import type { OperationKind } from '../../domain/identity.js';
 import type { OperationSnapshot } from '../../domain/snapshot.js';
 import { readOperation } from '../../ledger/read.js';
 import { accountsOf } from '../language/check-references.js';
 import type { Scenario } from '../language/scenario.js';
-import type { CallStep } from '../language/steps.js';
+import type { CallStep, JobStep, TaskStepOf } from '../language/steps.js';
 import type { Check } from './check.js';
 import type { NameOf } from './settings.js';
 import type { Stage } from './stage.js';
 
+/** A call or a job, asked for by a step or as a step of a task. */
 export interface PlayedCall {
-  readonly step: CallStep;
+  readonly name: string;
+  readonly kind: OperationKind;
+  /** Undefined for an operation of a task. */
+  readonly step: CallStep | JobStep | undefined;
+  readonly input: OperationInput;
   readonly accountId: string;
   readonly operationId: string;
-  readonly handle: CallHandle;
+  readonly handle: OperationHandle;
   /** Undefined until it is heard. */
   verdict: AdmitAnswer | undefined;
+}
+
+export interface PlayedTask {
+  readonly step: TaskStepOf;
+  readonly taskId: string;
+  readonly handle: TaskHandle;
 }
 
 /** What only a play with servers of its own can do. */
 export interface OwnServers {
   stop(server: 'postgres' | 'temporal'): Promise<void>;
   start(server: 'postgres' | 'temporal'): Promise<void>;
+  /** Throws the whole database of Temporal away and starts an empty one in its place. */
+  loseTemporal(): Promise<void>;
 }
 
 export interface Play {
@@ -32,6 +51,7 @@ export interface Play {
   readonly stage: Stage;
   readonly nameOf: NameOf;
   readonly calls: Map<string, PlayedCall>;
+  readonly tasks: Map<string, PlayedTask>;
   readonly checks: Check[];
   /** For people: what happened that no figure says. */
   readonly notes: string[];
@@ -51,7 +71,12 @@ export function callOf(play: Play, name: string): PlayedCall {
   return call;
 }
 
-export function accountOf(play: Play, step: CallStep): string {
+/** The workflow of a call, a job or a task. */
+export function workflowIdOf(play: Play, name: string): string {
+  return play.tasks.get(name)?.handle.workflowId ?? callOf(play, name).handle.workflowId;
+}
+
+export function accountOf(play: Play, step: { readonly account?: string | undefined }): string {
   return play.nameOf(step.account ?? accountsOf(play.scenario)[0] ?? '');
 }
 

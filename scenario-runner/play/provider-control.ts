@@ -6,6 +6,7 @@ export interface TrueRequest {
   readonly model: string | null;
   readonly key: string | null;
   readonly outcome: string;
+  readonly state: string | null;
   readonly charged: string;
 }
 
@@ -16,9 +17,17 @@ export interface TrueCharge {
   readonly cause: string;
 }
 
+export interface TrueCancel {
+  readonly realAt: string;
+  readonly seq: number;
+  readonly key: string | null;
+  readonly answer: string;
+}
+
 export interface Truth {
   readonly requests: readonly TrueRequest[];
   readonly charges: readonly TrueCharge[];
+  readonly cancels: readonly TrueCancel[];
   readonly totals: {
     readonly received: number;
     readonly accepted: number;
@@ -50,6 +59,10 @@ export interface ProviderControl {
   requestsAfter(seq: number): Promise<readonly TrueRequest[]>;
   /** The sum of what was charged under keys that begin with `prefix`. */
   chargedUnder(prefix: string): Promise<bigint>;
+  /** How many wishes to stop arrived for work under keys that begin with `prefix`. */
+  cancelsUnder(prefix: string): Promise<number>;
+  /** What became of the newest work under keys that begin with `prefix`. */
+  stateUnder(prefix: string): Promise<string>;
   /** How many requests arrived under keys that begin with `prefix`. */
   receivedUnder(prefix: string): Promise<number>;
 }
@@ -87,5 +100,9 @@ export function createProviderControl(url: string): ProviderControl {
     requestsAfter: async (after) => (await truth()).requests.filter(({ seq }) => seq > after),
     chargedUnder: async (prefix) => chargedBy(await under(prefix)),
     receivedUnder: async (prefix) => (await under(prefix)).length,
+    cancelsUnder: async (prefix) =>
+      (await truth()).cancels.filter(({ key }) => key?.startsWith(prefix) === true).length,
+    stateUnder: async (prefix) =>
+      (await under(prefix)).filter(({ outcome }) => outcome === 'accepted').at(-1)?.state ?? 'none',
   };
 }

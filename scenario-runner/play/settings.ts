@@ -4,7 +4,7 @@
 import type { Unit } from '../../domain/money.js';
 import { createAccount, createBudget, type Scope, setPrice } from '../../ledger/administer.js';
 import type { Ledger } from '../../ledger/connection.js';
-import { accountsOf, DEFAULT_ROUTES, payersOf } from '../language/check-references.js';
+import { accountsOf, DEFAULT_ROUTES, isForJobs, payersOf } from '../language/check-references.js';
 import type { GivenPrice, GivenRoute } from '../language/given.js';
 import type { Scenario } from '../language/scenario.js';
 import { toAmount, toCount, toPositive } from './numbers.js';
@@ -13,9 +13,11 @@ const DEFAULT_PRICES: Readonly<Record<string, GivenPrice>> = {
   'fake-priced': { unit: 'credit', per_output_token: 1 },
   'fake-direct': { unit: 'credit', per_output_token: 1 },
   'fake-fallback': { unit: 'credit', per_output_token: 2 },
+  'fake-job': { unit: 'credit', per_tick: 1 },
 };
 const DEFAULT_FALLBACK: Readonly<Record<string, GivenRoute>> = {
   'fake-priced': { fallback: ['fake-fallback'] },
+  'fake-job': { provider: 'jobs' },
 };
 
 /** Routes of one scenario, or of several that are played on one stage. */
@@ -46,6 +48,7 @@ export function configText(
         api_key_env: 'SIMULATOR_API_KEY',
         asks_by: 'replay',
       },
+      jobs: { kind: 'metered-jobs', base_url: providerUrl, api_key_env: 'SIMULATOR_API_KEY' },
       chat: {
         kind: 'openai-chat',
         base_url: `${providerUrl}/v1`,
@@ -64,7 +67,9 @@ function routeConfig(name: string, route: GivenRoute): Record<string, unknown> {
   return {
     provider: route.provider ?? 'metered',
     model: route.model ?? name,
-    max_tokens_max: route.max_tokens_max ?? 100_000,
+    ...(route.provider === 'jobs'
+      ? { bound_max: { ticks: route.ticks_max ?? 1_000 } }
+      : { max_tokens_max: route.max_tokens_max ?? 100_000 }),
     fallback: route.fallback ?? [],
     fallback_while_unknown: route.fallback_while_unknown ?? 'wait',
     ...(route.fallback_hold !== undefined && { fallback_hold: route.fallback_hold }),
@@ -88,10 +93,11 @@ export function pricesGiven({ given }: Scenario): [string, GivenPrice][] {
 
 /** The provider's own prices, as flags of its program. */
 export function simulatorPrices(scenarios: readonly Scenario[]): string[] {
-  return scenarios.flatMap(({ given, numbers }) =>
-    Object.entries(given.provider_prices).map(
-      ([model, rate]) => `${model}=${toCount(rate, numbers)}`,
-    ),
+  return scenarios.flatMap((scenario) =>
+    Object.entries(scenario.given.provider_prices).map(([model, rate]) => {
+      const per = isForJobs(scenario, model) ? '/tick' : '';
+      return `${model}=${toCount(rate, scenario.numbers)}${per}`;
+    }),
   );
 }
 
@@ -148,8 +154,12 @@ export function priceRoute(
     unit: price.unit,
     rates: [
       rate('request', price.per_request),
-      rate('input_tokens', price.per_input_token),
-      rate('output_tokens', price.per_output_token),
+      ...(price.per_tick === undefined
+        ? [
+            rate('input_tokens', price.per_input_token),
+            rate('output_tokens', price.per_output_token),
+          ]
+        : [rate('ticks', price.per_tick)]),
     ],
   });
 }

@@ -26,6 +26,8 @@ export interface StageOptions {
   readonly taskQueue?: string;
   /** `--price` flags of the simulator, such as `fake-priced=3`. */
   readonly simulatorPrices: readonly string[];
+  /** How long a tick of the provider's jobs takes, in milliseconds; without it none passes by itself. */
+  readonly tickMs?: number;
   /** The text of the workers' configuration file. */
   readonly configText: (providerUrl: string) => string;
   /** How long a worker's sends may go on after SIGTERM, in milliseconds. */
@@ -134,6 +136,8 @@ function environmentOf(options: StageOptions, taskQueue: string): Record<string,
   return {
     TEMPORAL_NAMESPACE: namespace,
     HOLDFAST_TASK_QUEUE: taskQueue,
+    // Many workers of many plays cannot all serve their health at the one port that was inherited.
+    HOLDFAST_HEALTH_PORT: '',
     SIMULATOR_API_KEY: 'simulator',
     ...(shutdownGraceMs !== undefined && { SHUTDOWN_GRACE_MS: String(shutdownGraceMs) }),
   };
@@ -179,6 +183,7 @@ function startSimulator(options: StageOptions): Promise<SpawnedProcess> {
       '--truth',
       join(options.workDir, `truth-${process.pid}-${Date.now()}.jsonl`),
       ...options.simulatorPrices.flatMap((price) => ['--price', price]),
+      ...(options.tickMs === undefined ? [] : ['--tick-ms', String(options.tickMs)]),
     ],
     env: process.env,
     logFile: join(options.workDir, 'simulator.log'),

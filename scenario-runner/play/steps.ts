@@ -6,11 +6,13 @@ import type { Gate } from '../../devstack/gate.js';
 import { setBudgetFrozen } from '../../ledger/administer.js';
 import { recordChargeReport } from '../../ledger/record.js';
 import type { Step, StepOf, StepWord } from '../language/steps.js';
-import { playCall, playTogether, restart } from './calls.js';
+import { playAsking, playTogether, restart } from './calls.js';
+import { cancel, deleteWorkflow, reset, signal, sweepNow } from './operator-steps.js';
+import { playTask } from './tasks.js';
 import { PlayError } from './check.js';
 import { compare } from '../figures/compare.js';
 import { toPositive, toAmount } from './numbers.js';
-import { callOf, check, operationOf, type Play } from './play.js';
+import { callOf, check, operationOf, type Play, workflowIdOf } from './play.js';
 import { forwardLedgerClock } from './raw-ledger.js';
 import { priceRoute } from './settings.js';
 import { lookUp, waitFor } from './waits.js';
@@ -19,7 +21,9 @@ import { lookUp, waitFor } from './waits.js';
 type Handler<Word extends StepWord> = (play: Play, step: StepOf<Word>, line: number) => unknown;
 
 const HANDLERS: { readonly [Word in StepWord]: Handler<Word> } = {
-  call: playCall,
+  call: playAsking,
+  job: playAsking,
+  task: playTask,
   together: playTogether,
   wait_for: waitFor,
   answer: awaitAnswer,
@@ -57,7 +61,15 @@ const HANDLERS: { readonly [Word in StepWord]: Handler<Word> } = {
     play.stage.provider.order('lookup', {
       key: await keyOf(play, step.lookup),
       lookup: step.answers,
+      ...(step.charge_answers !== undefined && { charge_lookup: step.charge_answers }),
     }),
+  cancelling: async (play, step) =>
+    play.stage.provider.order('cancel', {
+      key: await keyOf(play, step.cancelling),
+      cancel: step.answers,
+    }),
+  ticks: (play, step) => play.stage.provider.order('ticks', { count: step.ticks }),
+  outage: (play, step) => play.stage.provider.order('outage', { jobs: step.outage === 'begins' }),
   kill: (play, step) => {
     play.tell(`${step.signal} to ${play.stage.workerPids().join(', ')}`);
     return play.stage.killWorkers(step.signal);
@@ -76,8 +88,16 @@ const HANDLERS: { readonly [Word in StepWord]: Handler<Word> } = {
   pass: (play, step) => {
     gateOf(play, step.pass).pass();
   },
-  terminate: (play, step) => workflowOf(play, step.terminate).terminate('the scenario says so'),
-  cancel: (play, step) => workflowOf(play, step.cancel).cancel(),
+  terminate: (play, step) =>
+    play.stage.temporal.workflow
+      .getHandle(workflowIdOf(play, step.terminate))
+      .terminate('the scenario says so'),
+  cancel,
+  signal,
+  reset,
+  delete: (play, step) => deleteWorkflow(play, step.delete),
+  lose: (play) => ownServers(play).loseTemporal(),
+  sweep: sweepNow,
   freeze: (play, step) => setFrozen(play, step.freeze, true),
   unfreeze: (play, step) => setFrozen(play, step.unfreeze, false),
 };
@@ -94,10 +114,6 @@ function setFrozen(play: Play, budget: string, isFrozen: boolean): Promise<unkno
     actor: 'scenario',
     reason: 'the scenario says so',
   });
-}
-
-function workflowOf(play: Play, name: string) {
-  return play.stage.temporal.workflow.getHandle(callOf(play, name).handle.workflowId);
 }
 
 async function start(play: Play, what: StepOf<'start'>['start']): Promise<void> {

@@ -11,7 +11,7 @@ import { type LedgerDatabase, setUpDatabase } from '../play/ledger-databases.js'
 import type { OwnServers } from '../play/play.js';
 
 export function needsOwnServers({ steps }: Scenario): boolean {
-  return steps.some(({ word }) => word === 'stop');
+  return steps.some(({ word }) => word === 'stop' || word === 'lose');
 }
 
 interface Opened extends OwnServers {
@@ -53,6 +53,12 @@ export async function openOwnServers(options: {
         postgres = await startPostgres({ ...postgresOptions, port: postgres.port });
         return;
       }
+      const port = Number(new URL(`tcp://${temporal.address}`).port);
+      temporal = await startTemporal({ ...temporalOptions, port });
+    },
+    async loseTemporal() {
+      await temporal.stop();
+      rmSync(join(stateDir, 'temporal'), { recursive: true, force: true });
       const port = Number(new URL(`tcp://${temporal.address}`).port);
       temporal = await startTemporal({ ...temporalOptions, port });
     },

@@ -26,7 +26,7 @@ const PARTS: Readonly<Record<string, string>> = {
 /** A list is steps; anything else is some of the parts of a file. Missing parts are added behind. */
 function wholeOf(text: string): string {
   const isSteps = /^- /m.exec(text)?.index === 0;
-  const callsIt = /\bcall: a\b/.test(text);
+  const callsIt = /\b(call|job|task): a\b/.test(text);
   const steps = `steps:\n${callsIt ? '' : '  - { call: a }\n'}${text.replace(/^(?=.)/gm, '  ')}`;
   const own = isSteps ? steps : text;
   const missing = Object.keys(PARTS).filter((part) => !new RegExp(`^${part}:`, 'm').test(own));
@@ -48,7 +48,9 @@ const SHARED: Readonly<Record<string, string>> = {
   do: 'do',
   match: 'match',
   lookup: 'lookup',
+  charge_lookup: 'lookup',
   answers: 'lookup',
+  charge_answers: 'lookup',
 };
 
 /** Mappings from the ledger's words: kinds of events, reasons, outcomes. */

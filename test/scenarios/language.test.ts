@@ -256,7 +256,7 @@ describe('a name that nothing has', () => {
     ['{ call: a, account: z }', '"z" is not an account; known are b'],
     [
       '{ call: a, route: z }',
-      '"z" is not a route; known are fake-priced, fake-direct, fake-fallback, fake-unpriced',
+      '"z" is not a route; known are fake-priced, fake-direct, fake-fallback, fake-unpriced, fake-job',
     ],
     ['{ freeze: z }', '"z" is not a budget; known are b'],
     ['{ expect: { budgets: { z: { held: 0 } } } }', '"z" is not a budget; known are b'],
@@ -274,15 +274,15 @@ describe('a name that nothing has', () => {
 
   test('a second call of one name', () => {
     expect(complaint(withStep('{ call: a }\n  - { call: a }'))).toBe(
-      'f.yaml:8: a second call "a"; give it another name, and `operation` to repeat an id',
+      'f.yaml:8: a second call, job or task "a"; give it another name, and `operation` to repeat an id',
     );
   });
 });
 
 describe('a value of another kind', () => {
   test.each([
-    ['hello', ': give a mapping with one of call, together'],
-    ['[call, a]', ': give a mapping with one of call, together'],
+    ['hello', ': give a mapping with one of call, job, task, together'],
+    ['[call, a]', ': give a mapping with one of call, job, task, together'],
     ['{ call: 3 }', '.call: is 3; give a name'],
     ['{ call: A B }', '.call: is "A B"; give 1 to 60 of a-z, 0-9, dot, dash and underscore'],
     ['{ call: a, stream: false }', '.stream: is false; give true'],

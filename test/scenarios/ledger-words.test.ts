@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readScenario } from '../../scenario-runner/language/read-scenario.js';
+import { CANCEL_STATES } from '../../domain/operation.js';
 import { EVENT_KINDS } from '../../scenario-runner/language/ledger-words.js';
 
 test('a file can expect every kind of event that the ledger writes, and no other', () => {
@@ -9,9 +10,13 @@ test('a file can expect every kind of event that the ledger writes, and no other
   const written = sql.flatMap((text) =>
     [...text.matchAll(/ledger\.advance\(\s*[^,]+,\s*'([a-z_]+)'/g)].map(([, kind]) => kind),
   );
-  // A hold that is kept writes the phase that is known: the one place that passes a variable.
+  // A hold that is kept writes the phase that is known, and a wish to stop what became of it: the two
+  // places that pass a variable.
   const kept = ['in_flight', 'unknown'];
-  expect([...new Set([...written, ...kept])].sort()).toEqual([...EVENT_KINDS].sort());
+  const wishes = CANCEL_STATES.filter((state) => state !== 'none' && state !== 'requested');
+  const ofWishes = [...wishes, 'unanswered'].map((what) => `cancel_${what}`);
+  const whole = written.filter((kind) => kind !== 'cancel_');
+  expect([...new Set([...whole, ...kept, ...ofWishes])].sort()).toEqual([...EVENT_KINDS].sort());
 });
 
 test.each([

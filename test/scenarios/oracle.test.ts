@@ -60,6 +60,7 @@ const accepted = (at: number, bill: bigint, extra: Partial<TrueRequest> = {}): T
   receivedAt: ms(at),
   decidedAt: ms(at),
   bill,
+  isRunning: false,
   answered: null,
   ...extra,
 });
@@ -171,6 +172,35 @@ test('a hold that goes and comes back does not double what its attempt may cost'
   expect(falseFree(truth, journal, 20n)).toEqual([expect.stringContaining('held is 0')]);
 });
 
+describe('a job that is charged by the tick', () => {
+  const job = (isRunning: boolean, bill: bigint) => accepted(11, bill, { isRunning });
+  const ticks = [20, 30, 40].map((at, index) => charged(at, BigInt(index + 1) * 10n, 'tick'));
+
+  test('is covered by its whole bound while it runs, whatever it was charged so far', () => {
+    const truth = truthOf([job(true, 40n)], ticks.slice(0, 2));
+    expect(falseFree(truth, journalOf([placed]))).toEqual([]);
+    expect(falseFree(truth, journalOf([placed, captured(35, 20n)]))).toEqual([
+      '1970-01-01T00:00:00.035Z attempt op-1: of budget "team-a" the provider has charged or can ' +
+        'still charge 40, and captured + held is 20',
+    ]);
+    expect(falseFree(truthOf([job(true, 40n)]), journalOf([placed, returned(35)]))).toHaveLength(1);
+  });
+
+  test('that has ended costs what it came to, and a capture before its last tick is told until then', () => {
+    const truth = truthOf([job(false, 30n)], ticks);
+    expect(falseFree(truth, journalOf([placed, captured(50, 30n)]))).toEqual([]);
+    expect(falseFree(truth, journalOf([placed, captured(35, 20n)]))).toEqual([
+      expect.stringContaining('00.035Z attempt op-1'),
+      expect.stringContaining('00.042Z attempt op-1'),
+    ]);
+  });
+
+  test('that is charged above its bound is an excess, and no more', () => {
+    const truth = truthOf([job(false, 50n)], [...ticks, charged(50, 50n, 'tick')]);
+    expect(falseFree(truth, journalOf([placed, captured(60, 50n)]), 10n)).toEqual([]);
+  });
+});
+
 describe('known attempts', () => {
   test('a key is executed once; a replay is a question', () => {
     const detailOf = (outcome: TrueRequest['outcome']) =>
@@ -201,6 +231,7 @@ describe('false-deny', () => {
     at: ms(at),
     status,
     charge,
+    final: true,
   });
   const told = (...reports: TrueReport[]) => truthOf([accepted(20, 10n)], [], reports);
   const room = (amount: number): unknown[] => [
@@ -215,6 +246,11 @@ describe('false-deny', () => {
   test('what is still running or says no charge keeps the bound', () => {
     expect(denials(told(report(1_000, 10n, 'running')))).toEqual([]);
     expect(denials(told(report(1_000, null)))).toEqual([]);
+  });
+
+  test('what was cancelled counts with its charge, and what was not said to be final keeps the bound', () => {
+    expect(denials(told(report(1_000, 10n, 'cancelled')))).toEqual(room(90));
+    expect(denials(told({ ...report(1_000, 10n), final: false }))).toEqual([]);
   });
 
   test('of several reports the newest that was known stands', () => {

@@ -3,8 +3,12 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { lookupWords, switchWords } from '../../scenario-runner/language/provider-words.js';
-import { lookupSchema, switchesSchema } from '../../simulator/script/switches.js';
+import {
+  cancelWords,
+  lookupWords,
+  switchWords,
+} from '../../scenario-runner/language/provider-words.js';
+import { cancelSchema, lookupSchema, switchesSchema } from '../../simulator/script/switches.js';
 
 type Forms = Readonly<Record<string, unknown>>;
 
@@ -29,6 +33,7 @@ describe('the words of a provider rule', () => {
   test.each([
     ['do', switchWords, switchesSchema],
     ['lookup', lookupWords, lookupSchema],
+    ['cancel', cancelWords, cancelSchema],
   ])('%s: the runner and the simulator know the same words', (_name, ours, theirs) => {
     expect(Object.keys(ours.shape).sort()).toEqual(Object.keys(theirs.shape).sort());
   });
@@ -36,6 +41,7 @@ describe('the words of a provider rule', () => {
   test.each([
     ['do', switchWords, switchesSchema],
     ['lookup', lookupWords, lookupSchema],
+    ['cancel', cancelWords, cancelSchema],
   ])('%s: each word takes the same values', (_name, ours, theirs) => {
     expect(comparable(formsOf(ours))).toEqual(comparable(formsOf(theirs)));
   });
