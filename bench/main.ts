@@ -2,10 +2,12 @@
 
 import { benchAdmission } from './admission.js';
 import { benchSupervisedCall } from './supervised-call.js';
+import { benchWaiting } from './waiting.js';
 
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+const BENCHES: Readonly<Record<string, (flags: ReadonlyMap<string, string>) => Promise<void>>> = {
   admission: benchAdmission,
   'supervised-call': benchSupervisedCall,
+  waiting: benchWaiting,
 };
 
 const name = process.argv[2] ?? '';
@@ -16,4 +18,11 @@ if (bench === undefined) {
   );
   process.exit(2);
 }
-await bench();
+// `--count 2000 --json`: rows are JSON with or without.
+const [, , , ...rest] = process.argv;
+const flags = new Map<string, string>();
+for (const [index, word] of rest.entries()) {
+  if (word.startsWith('--')) flags.set(word.slice(2), rest[index + 1] ?? '');
+}
+await bench(flags);
+process.exit(0);

@@ -5,6 +5,7 @@ import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { fileURLToPath } from 'node:url';
 import pino from 'pino';
+import { noTelemetry } from '../activities/telemetry.js';
 import { DEFAULT_TIMINGS } from '../domain/route.js';
 import { createMeteredProvider } from '../providers/metered/metered-provider.js';
 import { createSimulator } from '../simulator/create-simulator.js';
@@ -29,6 +30,7 @@ export async function benchSupervisedCall(): Promise<void> {
     dependencies: {
       ledger: stand.ledger,
       logger: pino({ level: 'silent' }),
+      telemetry: noTelemetry,
       providers: new Map([
         ['metered', createMeteredProvider({ name: 'metered', baseUrl: url, apiKey: 'any' })],
       ]),
@@ -39,6 +41,7 @@ export async function benchSupervisedCall(): Promise<void> {
             route: ROUTE,
             provider: 'metered',
             model: ROUTE,
+            kind: 'call' as const,
             maxTokensMax: 100,
             paidAttemptsPerSend: 1,
             timings: DEFAULT_TIMINGS,
