@@ -11,7 +11,7 @@ interface Tier {
   needsServers?: boolean;
 }
 
-const suffixes = ['int', 'flow', 'replay', 'crash', 'scenario'];
+const suffixes = ['int', 'flow', 'replay', 'crash', 'scenario', 'ui'];
 const withSuffix = (suffix: string): string => `test/**/*.${suffix}.test.ts`;
 
 /** In the order they run in, cheapest first. */
@@ -54,6 +54,16 @@ const tiers: Tier[] = [
   },
 ];
 
+/** Needs a browser: `test/run.mjs` names the one that it found. */
+const uiTier: Tier = {
+  name: 'ui',
+  include: [withSuffix('ui')],
+  workerCount: 1,
+  timeoutMs: 60_000,
+  needsServers: true,
+};
+const hasBrowser = (process.env['CHROME_PATH'] ?? '') !== '';
+
 const servers = 'test/support/servers.ts';
 
 const project = (tier: Tier, groupOrder: number): TestProjectInlineConfiguration => ({
@@ -75,7 +85,7 @@ const project = (tier: Tier, groupOrder: number): TestProjectInlineConfiguration
 
 export default defineConfig({
   test: {
-    projects: tiers.map(project),
+    projects: [...tiers, ...(hasBrowser ? [uiTier] : [])].map(project),
     reporters: ['default', './test/support/summary-reporter.ts'],
   },
 });
