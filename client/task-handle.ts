@@ -6,6 +6,8 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowFailedError,
   type WorkflowHandle,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -75,18 +77,27 @@ export function createTaskHandle(
         );
       } catch (error) {
         if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return undefined;
+        if (hasClosed(error)) return handle().query(taskReportQuery);
         throw error;
       }
     },
     async report() {
-      const { status } = await handle().describe();
-      return status.name === 'RUNNING'
-        ? handle().executeUpdate(taskReportUpdate)
-        : handle().query(taskReportQuery);
+      try {
+        return await handle().executeUpdate(taskReportUpdate);
+      } catch (error) {
+        // It has ended, or ends while it is asked: then its last words are the newest.
+        if (!hasClosed(error)) throw error;
+        return handle().query(taskReportQuery);
+      }
     },
     cancel: (message) => handle().signal(requestCancelSignal, message),
     result: () => resultOf(handle()),
   };
+}
+
+/** An update cannot reach a run that has closed; whether one was there at all the query says. */
+function hasClosed(error: unknown): boolean {
+  return error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError;
 }
 
 /** A task that was to stop closes as Canceled, and tells how its steps ended all the same. */

@@ -107,7 +107,8 @@ async function tellTask(supervision: Supervision, snapshot: OperationSnapshot): 
  */
 async function handOver(supervision: Supervision): Promise<boolean> {
   supervision.isHandingOver = true;
-  await condition(allHandlersFinished);
+  // Whoever made the wish waits until it is stored, which is done by this run alone.
+  await condition(() => allHandlersFinished() || mustStoreWish(supervision));
   supervision.isHandingOver = false;
   return !mustStoreWish(supervision);
 }

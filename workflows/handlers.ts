@@ -38,8 +38,10 @@ export function listen(supervision: Supervision): void {
     awaitAnswerUpdate,
     () =>
       CancellationScope.nonCancellable(async () => {
-        await condition(() => answerOf(supervision) !== undefined);
-        return answerOf(supervision) as AnswerKnown;
+        await condition(() => answerOf(supervision) !== undefined || supervision.isOver);
+        const answer: AnswerKnown | undefined = answerOf(supervision);
+        if (answer !== undefined) return answer;
+        throw ApplicationFailure.nonRetryable(supervision.explanation, 'INVALID_INPUT');
       }),
     { description: 'Waits for the answer; ending the wait cancels nothing' },
   );
@@ -58,13 +60,14 @@ function answerAskings(supervision: Supervision): void {
   setHandler(
     admitUpdate,
     (request: unknown) =>
-      CancellationScope.nonCancellable(async () => {
+      CancellationScope.nonCancellable(async (): Promise<AdmitVerdict> => {
         const askId = askIdOf(request) ?? supervision.asks[0] ?? '';
         const other = otherAskedOf(request, supervision);
         if (other !== undefined) return answerOther(supervision, askId, other);
         if (!supervision.asks.includes(askId)) supervision.asks.push(askId);
-        await condition(() => verdictOf(supervision, askId) !== undefined);
-        return verdictOf(supervision, askId) as AdmitVerdict;
+        await condition(() => verdictOf(supervision, askId) !== undefined || supervision.isOver);
+        const verdict: AdmitVerdict | undefined = verdictOf(supervision, askId);
+        return verdict ?? { status: 'invalid', message: supervision.explanation };
       }),
     { description: 'Answers whether it was admitted, and why not' },
   );

@@ -191,6 +191,8 @@ async function refuseInput(supervision: Supervision, message: string): Promise<n
     supervision.verdicts.set(askId, { status: 'invalid', message });
   }
   explain(supervision, `Refused: ${message}. Nothing was held and nothing was sent.`);
+  // Nothing more will come: whoever waits hears so.
+  supervision.isOver = true;
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   throw ApplicationFailure.nonRetryable(message, 'INVALID_INPUT');
 }

@@ -1,4 +1,8 @@
-import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import {
+  WithStartWorkflowOperation,
+  WorkflowFailedError,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OperationResult } from '../../domain/operation-result.js';
@@ -69,6 +73,23 @@ describe('a remote job, with nothing but the Temporal client', () => {
     const handle = await stage.startJob(`bad-${JSON.stringify(input).length}`, input);
     expect(await failureOf(handle)).toContain(told);
   });
+});
+
+test('whoever waits for a job that is refused as wrong hears so, and it ends', async () => {
+  const bad = { accountId: stage.accountId, route: 'fake-job', bound: { ticks: 0 }, request: {} };
+  for (const update of ['awaitAnswer', 'requestCancelUpdate', 'lookUpNowUpdate']) {
+    const workflowId = `job/${stage.accountId}/waited-for-${update}`;
+    const heard = stage.temporal.workflow.executeUpdateWithStart(update, {
+      ...(update !== 'awaitAnswer' && { args: [message] as [unknown] }),
+      startWorkflowOperation: new WithStartWorkflowOperation('remoteJob', {
+        ...{ taskQueue: 'holdfast', workflowId, args: [bad] as [unknown] },
+        workflowIdConflictPolicy: 'USE_EXISTING',
+      }),
+    });
+    await heard.catch(() => undefined);
+    const handle = stage.temporal.workflow.getHandle<() => Promise<OperationResult>>(workflowId);
+    expect(await failureOf(handle)).toContain('bound.ticks is 0');
+  }
 });
 
 describe('a supervisor without a request', () => {
